@@ -1,4 +1,4 @@
-"""``python -m icmodel`` is the command ``icmodel``; Ctrl-C ends it quietly, even during imports."""
+"""Entry point of the command ``icmodel`` and of ``python -m icmodel``; Ctrl-C ends it quietly, even during imports."""
 
 import gc
 import os
@@ -11,7 +11,7 @@ INTERRUPTED = 130
 RETRY_S = 0.001
 """Time after which a lost KeyboardInterrupt is raised again [s]."""
 HAS_TIMER = hasattr(signal, "SIGALRM")
-"""Whether the system has the timer that repeats a lost interrupt; Windows has none."""
+"""Whether the operating system has the timer that repeats a lost interrupt; Windows lacks the timer."""
 GC_THRESHOLD = 200_000
 """Number of new objects that starts a garbage collection.
 

@@ -1,8 +1,8 @@
 """Documents: read TOML and JSON with one kind of error, write values as both, and write files atomically.
 
 For some damaged documents, Python's parsers raise unusual errors: a `RecursionError` for deep nesting,
-another error for a number with thousands of digits. The readers of this module raise the parser's usual
-error instead. So callers handle one kind of error.
+a plain `ValueError` for a number with thousands of digits. The readers of this module raise the parser's
+usual error instead. So callers handle one kind of error.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def is_file(path: Path) -> bool:
     Raises
     ------
     OSError
-        If nobody can tell, for example without permission; from Python 3.14 on `Path.is_file` hides this.
+        If the system cannot tell, for example without permission; from Python 3.14 on `Path.is_file` hides this error.
     """
     return stat.S_ISREG(_mode(path))
 
@@ -112,13 +112,13 @@ def is_folder(path: Path) -> bool:
     Raises
     ------
     OSError
-        If nobody can tell, as of `is_file`.
+        If the system cannot tell; see `is_file`.
     """
     return stat.S_ISDIR(_mode(path))
 
 
 def _mode(path: Path) -> int:
-    """Kind and permissions of what is at a path, or 0 if nothing is there."""
+    """Mode bits (type and permissions) of the file or folder at a path; 0 if the path does not exist."""
     try:
         return path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: a zero byte in the name
@@ -386,10 +386,10 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Lock a path within the context, so that no other process writes the same file in parts.
+    """Lock a path within the context, so that only one process at a time writes parts of the file.
 
-    The lock is on a hidden file beside the path. The kernel releases it if the process is killed. Windows has no such
-    lock.
+    The lock is on a hidden file beside the path. The kernel releases it if the process is killed. On Windows, nothing
+    is locked.
 
     Raises
     ------

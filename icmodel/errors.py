@@ -1,4 +1,4 @@
-"""Errors of icmodel, one sentence each with mistake, value and fix; and all mistakes of a file as one error."""
+"""Errors of icmodel: a message states the mistake, the value and the fix; one error holds all mistakes of a file."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class Fault(NamedTuple):
 
 
 class Refusal(ValueError):  # noqa: N818  (a mistake of a file, not of a caller)
-    """Mistakes that a validator finds in a table; all their places begin in the table."""
+    """Mistakes that a validator finds in a table; their places are relative to this table."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)
@@ -200,7 +200,7 @@ class Mistakes:
     toml: str = ""
     document: Mapping[str, Any] = field(default_factory=dict)
     numbers: dict[str, list[int]] = field(default_factory=dict, init=False)
-    """Name of a list -> numbers in the file of its tables that are still checked.
+    """Indices in the file of the tables that are still checked, by name of the list of tables.
 
     A list without an entry is checked in full.
     """
@@ -229,7 +229,7 @@ class Mistakes:
         return True
 
     def forget(self, *places: Place) -> None:
-        """Mark values as unknown, so that later mistakes about them or depending on them are left out."""
+        """Mark values as unknown, so that later mistakes that concern or need these values are left out."""
         self._wrong += map(self._numbered, places)
 
     def replace(self, place: Place) -> None:
@@ -305,7 +305,7 @@ def related(one: Place, other: Place) -> bool:
 
 
 def mistakes_text(file: object, mistakes: Iterable[Mistake]) -> str:
-    """Return all mistakes of a file: one in a sentence, several with their number and a line each.
+    """Write the mistakes of a file as text: one mistake as a sentence, several as their count and a line each.
 
     >>> print(mistakes_text("own.toml", [Mistake("title is missing"), Mistake("name is 3", 2)]))
     own.toml has 2 mistakes:
@@ -320,7 +320,7 @@ def mistakes_text(file: object, mistakes: Iterable[Mistake]) -> str:
 
 
 def line_of(toml: str, place: Place) -> int | None:
-    r"""Find the line of a value in a TOML text; if it is missing, the line of the innermost table around it.
+    r"""Find the line of a value in a TOML text; for a missing value, the line of the innermost table around it.
 
     Examples
     --------
@@ -354,7 +354,7 @@ def _names(dotted: str) -> tuple[str, ...]:
 
 
 def _with_numbers(names: tuple[str, ...], counts: Counter[tuple[str, ...]]) -> Place:
-    """Place of the table under a header: each list of tables gets the number of its last table."""
+    """Place of the table that a header opens; in a list of tables, this is the last table so far."""
     place: list[int | str | None] = []
     for end, name in enumerate(names, start=1):
         place.append(name)
@@ -364,7 +364,7 @@ def _with_numbers(names: tuple[str, ...], counts: Counter[tuple[str, ...]]) -> P
 
 
 def _leads_to(here: Place, place: Place) -> bool:
-    """Whether a place is inside another."""
+    """Whether the value at ``place`` is the value at ``here``, or inside it."""
     return len(here) <= len(place) and all(map(is_spelt, place, here))
 
 

@@ -70,7 +70,8 @@ class FrozenMapping(Mapping[K, V], Generic[K, V]):
 class NanEqual:
     """Base of dataclasses with ``eq=False``: equal if all fields are equal, and NaN equals NaN.
 
-    NaN stands for an absent number. Python calls a NaN unequal to itself, so that two equal answers would differ.
+    NaN stands for an absent number. In Python, NaN is unequal to itself. So without this class, two equal answers
+    could compare unequal.
 
     Examples
     --------
@@ -93,7 +94,7 @@ class NanEqual:
 class Late:
     """Base of frozen dataclasses whose fields can be computed on first use.
 
-    `later` makes an object with some fields, and a function that computes each other field when it is first read.
+    `later` makes an object from some fields, and from a function that computes any other field when it is first read.
     Comparing, pickling and copying read all fields.
 
     Examples

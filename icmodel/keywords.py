@@ -67,9 +67,9 @@ def checks_keywords(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def lists_keywords(keywords: type) -> Callable[[F], F]:
-    """Decorate a function that takes the keys of a TypedDict as keywords: its signature lists them.
+    """Decorate a function that takes the keys of a TypedDict as keywords, so that its signature lists these keywords.
 
-    So ``help`` shows them, and Tab completes them in a shell or a notebook.
+    Then ``help`` shows the keywords, and Tab completes them in a shell or a notebook.
 
     Examples
     --------

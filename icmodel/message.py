@@ -123,7 +123,7 @@ def sent_at_once(
 
     It is the latency of one frame, plus the time of the remaining bytes at the goodput of an unlimited sender.
 
-    The latency is absent if frames may be lost, or if the low of the goodput is 0.
+    The latency is absent if frames may be lost, or if the interval of the goodput reaches down to 0.
 
     Parameters
     ----------
@@ -169,8 +169,8 @@ def as_captured(
 
     It is the time from the first full frame to the last full frame, plus the latency of the last frame.
 
-    The latency is absent if the stream carries less than is captured, or if frames are certainly lost.  If one of
-    these is only possible, the interval has no upper limit.
+    The latency is absent if the goodput is certainly below the rate of capture, or if frames are certainly lost.  If
+    overload or loss is only possible, the interval has no upper limit.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ class Document(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _read_table(cls, table: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Convert the quantities of a table that are texts with units; a refusal has all mistakes of the table."""
+        """Convert the quantities of a table from texts with units to SI; an error holds all mistakes of the table."""
         if not isinstance(table, dict):
             return handler(table)
         given: dict[str, Any] = table
@@ -185,7 +185,7 @@ class Document(BaseModel):
 
     @classmethod
     def _value_in_si(cls, key: str, value: object, field: str) -> object:
-        """Convert the quantity under a key to SI, or each quantity of the table or list under it.
+        """Convert the quantity under a key to SI; if the key has a table or list, convert each quantity in it.
 
         Words that the field allows in place of a quantity are kept.
         """
@@ -494,7 +494,7 @@ def faults_of(problem: ErrorDetails, form: Form[D]) -> list[Fault]:
 
 
 def _place(loc: tuple[int | str, ...], kinds: Mapping[str, tuple[str, ...]]) -> Place:
-    """Place of a mistake: keys and numbers of its location, without the names of kinds."""
+    """Place of a mistake: keys and numbers of the location by pydantic, without the names of kinds."""
     place, key = list[int | str | None](), ""
     for part in loc:
         if isinstance(part, str) and part in kinds.get(key, ()):

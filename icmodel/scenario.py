@@ -156,7 +156,7 @@ class Hosts:
     cpu_clock_ratio: float = 1.0
 
     def texts(self, own_bps: float | None) -> tuple[str, ...]:
-        """Reasons why answers for these hosts are extrapolated: each changed property beside the dataset's.
+        """Reasons why answers for these hosts are extrapolated: one text per property that differs from the dataset's.
 
         ``own_bps`` is the line rate of the dataset [b/s].
         """

@@ -105,8 +105,8 @@ impl Device {
     fn plain(&self, code: Plain, data: [u8; 24]) -> io::Result<[u8; 24]> {
         let mut request = self.request(data);
         let fd = self.socket.as_raw_fd();
-        // SAFETY: the request is as long as the kernel's and lives through the call; of these codes
-        // none takes a pointer from it.
+        // SAFETY: the request is as long as the kernel's and outlives the call. None of these codes
+        // reads a pointer from it.
         let status = unsafe { libc::ioctl(fd, code as _, &raw mut request) };
         checked(status).map(|()| request.data)
     }
@@ -120,8 +120,8 @@ impl Device {
             .copy_from_slice(&answer.as_mut_ptr().expose_provenance().to_ne_bytes());
         let mut request = self.request(data);
         let fd = self.socket.as_raw_fd();
-        // SAFETY: the request points to the answer, which has room for what any command of this
-        // module writes; both live through the call.
+        // SAFETY: the request points to the answer, which is large enough for every command of this
+        // module. Both outlive the call.
         let status = unsafe { libc::ioctl(fd, SIOCETHTOOL as _, &raw mut request) };
         checked(status).map(|()| answer)
     }
@@ -175,7 +175,7 @@ impl Device {
     pub fn driver(&self) -> io::Result<Driver> {
         let answer = self.ethtool(ETHTOOL_GDRVINFO, 0)?;
         let bytes: Vec<u8> = answer.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        // Texts of 32 bytes behind the command.
+        // The texts have 32 bytes each and follow the command word.
         let word = |number: usize| {
             let text = &bytes[4 + 32 * number..][..32];
             let end = text.iter().position(|&b| b == 0).unwrap_or(text.len());

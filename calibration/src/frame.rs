@@ -5,15 +5,15 @@
 //! | bytes | field | meaning |
 //! |---|---|---|
 //! | 0…3 | `tag` | random name of the run: frames of another run are refused |
-//! | 4…5 | `stream` | which of the parallel streams |
-//! | 6 | `version` | of this layout |
+//! | 4…5 | `stream` | number of the parallel stream |
+//! | 6 | `version` | version of this layout |
 //! | 7 | `phase` | warm-up, window, tail |
 //! | 8…15 | `seq` | number of the frame in its stream, from 0 |
-//! | 16…23 | `intended_ns` | when the schedule wanted it sent, sender's clock |
-//! | 24…31 | `sent_ns` | when its send began, sender's clock |
+//! | 16…23 | `intended_ns` | scheduled send time, in ns of the sender's clock |
+//! | 24…31 | `sent_ns` | start of the send, in ns of the sender's clock |
 //!
-//! A frame shorter than the header carries its phase in its first byte and nothing else: such a
-//! run counts frames and bytes, and has neither latency nor duplicates nor reordering.
+//! A frame shorter than the header carries only its phase, in its first byte. A run with such
+//! frames counts frames and bytes, but measures no latency, duplicates or reordering.
 
 /// Length of the header in bytes.
 pub const HEADER_BYTES: usize = 32;

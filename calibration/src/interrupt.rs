@@ -55,11 +55,11 @@ pub fn stop_at_end() -> Result<Stop> {
 
 /// Calls `tidy` and ends the process with 128 + the signal's number when one of the signals arrives.
 ///
-/// The signals are blocked in this thread and all it starts later; children that the standard library
-/// starts have them open again. Call it before any other thread exists.
+/// The signals are blocked in this thread and in the threads it starts later, but not in child
+/// processes started by the standard library. Call this before any other thread exists.
 ///
 /// # Errors
-/// [`Error::Peer`] if the system does not allow it.
+/// [`Error::Peer`] if the signals cannot be blocked.
 pub fn tidy_at_end(tidy: impl FnOnce() + Send + 'static) -> Result<()> {
     let set = signal_set();
     // SAFETY: `set` is initialised; no old set is asked for.

@@ -132,7 +132,7 @@ pub struct ReceiveReport {
     pub span_s: Option<f64>,
     /// Frames received in that time.
     pub span_frames: u64,
-    /// Time from the first to the last frame of the window, own clock, over all streams.
+    /// Arrival of the first frame of the window over all streams, own clock.
     pub window_start_ns: u64,
     /// End of the read of the window's last frame, own clock.
     pub window_end_ns: u64,

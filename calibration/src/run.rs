@@ -33,7 +33,7 @@ const EXCHANGE_PAUSE: Duration = Duration::from_millis(2);
 const CHECKS: usize = 3;
 /// Pause between two clock exchanges during the traffic.
 const EXCHANGE_EVERY: Duration = Duration::from_millis(50);
-/// The first frame leaves this long after both ends are ready.
+/// Time between both ends being ready and the first frame.
 const LEAD: Duration = Duration::from_millis(2);
 
 /// Responder of a run.
@@ -152,7 +152,7 @@ impl Call {
         Ok(())
     }
 
-    /// Both ends watch their idle hosts at the same time.
+    /// Measures the idle baseline of both hosts at the same time.
     fn measure_idle(&mut self) -> Result<()> {
         self.channel.send(&Message::Measure)?;
         if let Some(end) = &mut self.end {
@@ -312,7 +312,8 @@ impl Call {
     }
 }
 
-/// Nothing of a run lasts longer at this end. Frames are counted as long as they take, up to a day.
+/// Time limit of the traffic and the report at this end. A window given in frames may take up to a
+/// day.
 fn longest(settings: &RunSettings) -> Duration {
     let traffic_s = match settings.frames {
         Some(_) => 86_400.0,

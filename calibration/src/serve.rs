@@ -72,7 +72,8 @@ pub fn respond(responder: Responder, address: SocketAddr, key: &Key) -> Result<(
 /// State of a session.
 struct Session<'a> {
     stop: Stop,
-    /// Clock fit sent by the caller, if any yet.
+    /// Fit sent by the caller: the outer `None` before it is sent, the inner `None` if there is no
+    /// fit.
     fit: Option<Option<Fit>>,
     channel: &'a mut Channel,
     settings: RunSettings,
@@ -167,9 +168,9 @@ impl Responder {
         }
     }
 
-    /// Cores a run may use here: those configured for this responder. If none are configured and the caller
-    /// is on
-    /// this host, the caller's cores, so that both ends share one list. Otherwise all cores.
+    /// Cores a run may use here: those configured for this responder. If none are configured and
+    /// the caller is on this host, the caller's cores, so that both ends share one list. Otherwise
+    /// all cores.
     fn cpus_for(&self, callers: Vec<usize>, caller: &Identity) -> Vec<usize> {
         let own = crate::host::scheduling::available_cpus();
         let here = caller.boot_id == Identity::here().boot_id;

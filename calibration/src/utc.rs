@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Now.
+/// Returns the current time.
 pub fn now() -> String {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -10,10 +10,10 @@ pub fn now() -> String {
     of_unix(seconds)
 }
 
-/// A count of seconds since 1970-01-01T00:00:00Z, leap seconds left out.
+/// Formats a Unix time: seconds since 1970-01-01T00:00:00Z, without leap seconds.
 ///
-/// Civil date from days: in years that begin in March every month but the last has its length by
-/// (153·m + 2)/5, and 400 years have 146 097 days (Gregorian calendar).
+/// Civil date from days, in years that begin in March: month m (March is 0) begins at day (153·m +
+/// 2)/5, and 400 years have 146 097 days (Gregorian calendar).
 pub fn of_unix(seconds: u64) -> String {
     let (days, day_s) = (seconds / 86_400, seconds % 86_400);
     let days = days + 719_468; // since 0000-03-01

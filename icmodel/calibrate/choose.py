@@ -301,7 +301,8 @@ def surfaces(seen: Mapping[str, Observed], mtu_bytes: int) -> dict[str, Surface]
 def _kind(metric: str) -> str:
     """Kind of cost model for the surface of a metric.
 
-    Ratios have a constant, goodput has costs, and other metrics have costs and a queue.
+    The model of ratios is a constant, that of goodput is costs per frame, byte and packet.  Other metrics also have the
+    delay of a queue.
     """
     if metric in RATIOS:
         return CONSTANT
@@ -309,7 +310,7 @@ def _kind(metric: str) -> str:
 
 
 def _value(metric: str, log_time: Floats, sites: Sites) -> Floats:
-    """Convert the log of a time per frame to the scale of a metric, or back.
+    """Convert the log of a time per frame to the scale of a metric, or back; the conversion is its own inverse.
 
     Only goodput changes: its log is log(bits per frame) minus the log time.
     """
@@ -333,13 +334,13 @@ SCANNED = 100
 FEW = 3
 """Greatest number of overload runs to measure on a curve.  If a curve has more, none of them is measured."""
 INSIDE = 1.1
-"""Ratio of the two payloads that are measured on a curve just outside saturation."""
+"""Ratio of the two payloads that are measured on a curve next to saturation."""
 
 
 def carried(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
     """Select the runs at unlimited load, and the runs with an offered load within capacity.
 
-    A saturated run gives the same result as the run of unlimited load.
+    Saturated runs of limited load are left out, since they give the same result as a run at unlimited load.
     """
     if GOODPUT not in known or not runs:
         return list(runs)
@@ -372,8 +373,8 @@ def edges(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
 def overloaded(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
     """Select the runs in clear overload at the greatest limited load, on curves with at most three such runs.
 
-    A paced sender in overload may reach less than an unlimited one.  If a dataset has
-    such runs, the model predicts overload from them. So a curve must have all such runs or none.
+    A paced sender in overload may reach less goodput than an unlimited sender.  If a dataset has overload runs, the
+    model predicts overload from them. So all overload runs of a curve are measured, or none.
     """
     paced = [run for run in runs if not run.unlimited]
     if GOODPUT not in known or not paced:

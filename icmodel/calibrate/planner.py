@@ -74,7 +74,7 @@ class Planner:
         records = [
             one.record for one in before if one.record and not is_disturbed(one.record, most_steal)
         ]
-        # runs that the hosts refused, and runs with three records without a usable metric
+        # excluded: runs that the hosts refused, and runs with three records without a usable metric
         spoilt = Counter(one.run for one in before if one.record and is_spoilt(one.record))
         refused = {run for run, count in spoilt.items() if count >= MOST_SPOILT}
         refused |= {one.run for one in before if one.record is None}
@@ -92,11 +92,11 @@ class Planner:
         return self._next(records, counts, grid, refused)
 
     def opening(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
-        """Runs of steps 1 to 3, which are fixed by rule; in later steps, only disturbed runs to repeat.
+        """Choose the runs of a step that are fixed by rule.
 
         Step 1 measures the capacity.  Step 2 measures both ends of every curve within capacity.  Step 3 measures runs
         next to saturation and in overload.  With a use case step 3 is left out, since the verdict guides the choice.
-        Runs of step 1 that the hypervisor disturbed are repeated in every step until one is undisturbed.
+        Later steps have no fixed runs.  Every step repeats the runs of step 1 without an undisturbed record.
         """
         if step == 1:
             return first_runs(grid, self.settings)
@@ -153,7 +153,7 @@ class Planner:
         return ""
 
     def _reference_bps(self, before: Sequence[Done]) -> float:
-        """Load that corresponds to a share of 1 [b/s]: the line rate, or the goodput of the first record."""
+        """Load of which the settings give shares [b/s]: the line rate, or the goodput of the first record."""
         if self.settings.setup.line_rate_bps is not None:
             return self.settings.setup.line_rate_bps
         for one in before:

@@ -171,7 +171,7 @@ def _number(result: Mapping[str, object], metric: str) -> float | None:
 
 
 MULTIPLES = (1, 2, 3, 5, 9, 17, 33)
-"""Numbers of full packets at which the grid of a calibration has a packet break."""
+"""Numbers of full packets per frame at which the grid of a calibration has payloads on both sides."""
 HEADER_BYTES = {"zeromq": 9}
 """Size of the header that a protocol adds before each frame in its TCP stream [B]."""
 LEAST_ETHERNET_BYTES = 46
@@ -233,7 +233,7 @@ def payloads(protocol: str, settings: Settings) -> tuple[int, ...]:
 def loads(settings: Settings, reference_bps: float) -> tuple[float, ...]:
     """Loads of the grid of candidate runs [b/s], ascending, rounded to two digits.
 
-    The settings give loads as shares; a share of 1 is the load ``reference_bps``.
+    The settings give loads as shares of ``reference_bps``.
     """
     asked = {share * reference_bps for share in settings.grid.loads}
     limited = {float(f"{load:.{DIGITS - 1}e}") for load in asked if math.isfinite(load)}
@@ -278,8 +278,8 @@ def pilot(settings: Settings) -> Run:
 def first_runs(runs: Sequence[Run], settings: Settings) -> list[Run]:
     """Choose the runs of the first step of a calibration, all at unlimited load.
 
-    They have the least, greatest and middle payload on each side of the first packet break.
-    These runs give the capacity at each payload, which determines the loads within capacity.
+    On each side of the first packet break, they have the least, the middle and the greatest payload.  Their results
+    give the capacity at each payload, which determines the loads within capacity.
     """
     found: list[Run] = []
     for curve in curves([run for run in runs if run.unlimited]):

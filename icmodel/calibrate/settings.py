@@ -75,7 +75,7 @@ class Setup:
     cores : int
         Number of cores used at the sender, and at the receiver.
     line_rate_bps : float or None
-        Load that corresponds to a share of 1 [b/s]. None takes the goodput of the first run, rounded to two digits.
+        Line rate [b/s], of which `Grid.loads` are shares. None takes the goodput of the first run, to two digits.
     burst_bytes : float
         Depth of the token bucket that enforces the line rate [B].
     """
@@ -110,7 +110,7 @@ class Aim:
     budget_s : float
         Total measuring time [s]: sum of idle time, warm-up, window and overhead of all runs.
     error_ratio : float or None
-        Target error, 0…1: the calibration stops when it is reached. None uses up the budget.
+        Target error, 0…1, at which the calibration stops. None measures until the budget is used up.
     metrics : tuple of str
         Metrics whose error the calibration reduces.
     variant : str

@@ -249,7 +249,7 @@ class SshPair:
                 keep = KEEP_KEY.format(name=f"{key.parent.name}-{role}")
                 self.keys.append(output_of(self._ssh(host, keep), BRIEF_S, secret).strip())
         except BaseException:
-            with suppress(MeasurementFailed):  # the first failure is the one to tell
+            with suppress(MeasurementFailed):  # report the first failure, not this one
                 self.down()
             raise
 
@@ -269,7 +269,7 @@ class SshPair:
         Raises
         ------
         MeasurementFailed
-            If a host fails; the other host is cleared all the same.
+            If a host fails. The other host is still cleared.
         """
         failures = []
         for host, key in zip(self._hosts, self.keys, strict=False):

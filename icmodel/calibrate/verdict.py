@@ -41,7 +41,7 @@ def required_metrics(usecase: str | None) -> tuple[str, ...]:
 
 
 def refuse_undecidable(case: UseCase, settings: Settings) -> None:
-    """Raise CalibrationError if no run under these settings can decide the use case's default candidate.
+    """Raise CalibrationError if runs under these settings cannot decide the verdict of the default candidate.
 
     Raises
     ------

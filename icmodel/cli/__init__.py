@@ -214,7 +214,7 @@ def report_unexpected(error: Exception, words: Sequence[str]) -> int:
 
 
 def usage_sentence(error: Exception, words: Sequence[str]) -> str:
-    """Return typer's error about a command line as one sentence, with the ``--help`` to read."""
+    """Return typer's error about a command line as one sentence that names the help command to read."""
     message: str = error.format_message()  # type: ignore[attr-defined]
     message = " ".join(message.split()).replace(". Did you mean", ", did you mean").rstrip(".?")
     context = getattr(error, "ctx", None)

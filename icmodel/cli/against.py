@@ -1,8 +1,8 @@
 """Options ``--against`` and ``--update``: compare a result with an earlier one, for example in nightly runs.
 
-Both documents are those that ``icmodel evaluate --json`` or ``icmodel system --json`` prints. A result file
-of ``-o`` has the same keys. The comparison reads documents alone, so that an earlier result needs neither its
-dataset nor its use case.
+A result is the JSON document that ``icmodel evaluate --json`` or ``icmodel system --json`` prints. A JSON file
+written with ``-o`` has the same keys. Only the two documents are compared, so the dataset and the use case of the
+earlier result may be missing.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Change:
     text: str
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form."""
+        """Convert the change to a dict for JSON."""
         return json_of(self)
 
 
@@ -304,7 +304,7 @@ class _Result:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> _Result:
-        """Read the parts of a document; a damaged one raises KeyError, TypeError or ValueError."""
+        """Read the parts of a document; raises KeyError, TypeError or ValueError if the document is damaged."""
         verdict = document["verdict"]
         OUTCOMES.index(verdict)
         names: tuple[str, ...] = ("variants",)
@@ -324,7 +324,7 @@ class _Result:
 
 
 def _of_candidates(candidates: Any) -> tuple[dict[Key, _Required], dict[Key, Estimate]]:
-    """Requirements, and other predicted numbers, of the candidates of a use case."""
+    """Return the judged requirements and the other predicted numbers of all candidates of a use case."""
     required: dict[Key, _Required] = {}
     values: dict[Key, Estimate] = {}
     for candidate in candidates:
@@ -339,7 +339,7 @@ def _of_candidates(candidates: Any) -> tuple[dict[Key, _Required], dict[Key, Est
 
 
 def _of_system(document: Mapping[str, Any]) -> Iterator[tuple[Key, Estimate]]:
-    """Predicted numbers of the streams and devices of a system."""
+    """Yield the predicted numbers of the streams and devices of a system."""
     for name, stream in document["streams"].items():
         yield from _estimates(stream, name).items()
         if (bound := stream[BOUND_KEY]) is not None:
@@ -350,7 +350,7 @@ def _of_system(document: Mapping[str, Any]) -> Iterator[tuple[Key, Estimate]]:
 
 
 def _by_key(judged: Any, *before: str) -> dict[Key, _Required]:
-    """Judged requirements by name, and by candidate, stream or device; a repeated key gets a number."""
+    """Index judged requirements by name, and by candidate, stream or device; a repeated key gets a number."""
     found: dict[Key, _Required] = {}
     for one in judged:
         name, about = str(one["requirement"]["name"]), str(one["device"] or one["stream"])
@@ -372,7 +372,7 @@ def _required(judged: Mapping[str, Any]) -> _Required:
 
 
 def _estimates(document: Mapping[str, Any], *names: str) -> dict[Key, Estimate]:
-    """Read all estimates of a document; the key of each is the given names, then its metric."""
+    """Read all estimates of a document. A key has the given names, then the metric of the estimate."""
     return {
         (*names, metric): _estimate(value)
         for metric, value in document.items()
@@ -381,7 +381,7 @@ def _estimates(document: Mapping[str, Any], *names: str) -> dict[Key, Estimate]:
 
 
 def _estimate(document: Mapping[str, Any]) -> Estimate:
-    """Estimate of a document; a missing low of a known number is 0, and a missing high is infinite."""
+    """Read an estimate. If any of its numbers is known, a missing low becomes 0, and a missing high infinite."""
     value, low, high = (
         math.nan if document[end] is None else _number(document[end])
         for end in ("value", "low", "high")
@@ -432,7 +432,7 @@ def _changes(old: _Result, new: _Result) -> Iterator[Change]:
 
 
 def _of_requirement(key: Key, old: _Required | None, new: _Required | None) -> Iterator[Change]:
-    """Changes of one requirement: its outcome, its limit, and the number that was judged."""
+    """Yield the changes of one requirement: its outcome, its limit, and the number that was judged."""
     name, where = key
     label = f"{name}, {where}"
     if old is None or new is None:
@@ -458,7 +458,7 @@ def _of_requirement(key: Key, old: _Required | None, new: _Required | None) -> I
 
 
 def _of_value(what: str, where: str, metric: str, old: Estimate, new: Estimate) -> Iterator[Change]:
-    """Change of a number: it left the earlier interval, or only one of the results knows the number."""
+    """Yield a change if a number left the earlier interval, or only one of the two results has the number."""
     if old.absent and new.absent:
         left = new.low > old.high or new.high < old.low
     elif old.absent or new.absent:

@@ -123,12 +123,12 @@ def compare(
     RoCE, InfiniBand and RapidIO. Each row is met, not met or undecided, with the basis of the
     verdict and the measurement that would decide an undecided verdict. The rows use all bundled
     datasets, or only the datasets given with --dataset. Exit codes: 0 one interconnect meets
-    everything, 1 no interconnect does, 3 undecided. -o FILE also writes a report of it, one page
-    first: .pdf, .html or .md.
+    everything, 1 no interconnect does, 3 undecided. -o FILE writes a table or JSON, or a report that
+    starts with a one-page summary: .pdf, .html or .md.
 
     With --rates the interconnects are ranked at these line rates in four classes: carries the use case,
-    only the hosts are undecided, measured hosts fail, impossible. Each has its headroom, the least
-    cores, and one sentence.
+    only the hosts are undecided, measured hosts fail, impossible. Each interconnect is shown with its
+    headroom, its least number of cores, and one sentence.
 
     \b
     icmodel compare --protocol tcp,udp --payload "1472 B"
@@ -246,7 +246,7 @@ def compare_usecase(
     output: Path | None,
 ) -> int:
     """Print or write the comparison of a use case on every interconnect; returns the exit code."""
-    from icmodel.interconnects import (  # only this command needs models
+    from icmodel.interconnects import (  # only --usecase needs this import
         compare_interconnects,
         ranked_document,
     )

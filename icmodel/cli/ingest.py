@@ -107,9 +107,10 @@ def ingest(
 ) -> int:
     """Make a dataset of results of iperf3, nuttcp, netperf, sockperf and others.
 
-    Also iperf 2, libzmq's perf tools, zperfmq, perftest, qperf, NTttcp, OSU's and Intel's MPI
-    benchmarks, and tables (CSV, XLSX) with --map.
-    Labels add what a file does not state, such as sockperf's payload: options label all files, a
+    The other tools are iperf 2, libzmq's perf tools, zperfmq, perftest, qperf, NTttcp, and OSU's and
+    Intel's MPI benchmarks. Tables (CSV, XLSX) need --map.
+
+    Labels add facts that a file does not state, such as sockperf's payload. Options label all files; a
     TOML file (--labels) labels files by name. A file that is damaged, contradicts itself, or exceeds
     the line rate (--line-rate) is refused and named. Then the other files are used, and the exit code
     is 2.
@@ -171,7 +172,7 @@ def _command(
     description: DatasetOptions,
     name: str,
 ) -> str:
-    """Return the command line that makes the dataset again, run in the folder of the files."""
+    """Return the command line that makes the dataset again if it is run in the folder of the files."""
     words = ["icmodel", "ingest", *sorted({file.name for file in files})]
     for key, value in {**options, **given_options(labels), **given_options(description)}.items():
         for one in value if isinstance(value, list) else [value]:

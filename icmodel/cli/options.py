@@ -1,4 +1,4 @@
-"""Options that several commands share: of questions, workers and reports; questions as one line of text."""
+"""Options that several commands share, for questions, workers and reports; and a question as one line of text."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ Command = Callable[..., Any]
 
 
 def expand_options(kind: type, name: str) -> Callable[[Command], Command]:
-    """Decorate a command: one option for each field of ``kind`` replaces the parameter that ``name`` names.
+    """Return a decorator that replaces the command's parameter ``name`` by one option for each field of ``kind``.
 
     The fields of ``kind`` are made with `option_field`. The command receives one value of ``kind``.
     """
@@ -141,7 +141,7 @@ def option_of(of: Field[Any]) -> Any:
 
 
 with_question = expand_options(Question, "question")
-"""Decorate a command: its parameter ``question`` becomes the options of a scenario."""
+"""Decorator that replaces the command's parameter ``question`` by the options of a scenario."""
 
 
 # --- texts ------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def check_workers(workers: int | None, cluster: str | None) -> None:
 
 
 def client_of(cluster: str | None) -> AbstractContextManager[Any]:
-    """Connect to the scheduler of a cluster; None without an address.
+    """Connect to the scheduler of a cluster; the context yields None if no address is given.
 
     Raises
     ------
@@ -260,7 +260,7 @@ class MastheadChoice:
 
 
 with_masthead = expand_options(MastheadChoice, "head")
-"""Decorate a command: its parameter ``head`` becomes the options of a report's first page."""
+"""Decorator that replaces the command's parameter ``head`` by the options of a report's first page."""
 
 
 def page_writers(

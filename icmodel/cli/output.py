@@ -46,8 +46,8 @@ class Answer(NamedTuple):
     files : mapping of file extension to writer
         Writers of further file formats.
     estimates : callable, optional
-        Makes the document whose estimates and used rows fill the further sheets of an XLSX file. By default it
-        is the document for ``--json``.
+        Makes the document whose estimates and used rows fill the further sheets of an XLSX file. By default,
+        the document for ``--json`` is used.
     """
 
     sections: Callable[[], Iterable[Section]]
@@ -217,7 +217,7 @@ def write_workbook(
 def cell_of(value: object) -> str | float | None:
     """Convert a value to a spreadsheet cell.
 
-    Numbers stay numbers. Other values become the text that the CSV file has.
+    Numbers stay numbers. Other values become the same text as in the CSV file.
     """
     if value is None or isinstance(value, str):
         return value
@@ -266,7 +266,7 @@ def progress_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def interruptible(advice: str) -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP like Ctrl-C, so that started processes are ended first.
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that child processes are ended before icmodel exits.
 
     ``advice`` is printed when the work is interrupted.
     """

@@ -128,8 +128,8 @@ def predict(
 ) -> int:
     """Predict goodput, latency, CPU load and loss of one stream, and what limits it.
 
-    Each metric has a 90 % interval for one new run on the dataset's hosts. Its basis says how it is
-    known, from measured to extrapolated. --all shows every metric. --why shows the terms of the
+    Each metric has a 90 % interval for one new run on the dataset's hosts, and a basis: the kind of
+    evidence, from measured to extrapolated. --all shows every metric. --why shows the terms of the
     mean latency, the bounds of the goodput and the rows of the dataset used. JSON and CSV hold all
     numbers with all digits.
 

@@ -41,9 +41,9 @@ NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Do not open a bro
 def serve(*, port: Port = None, host: Host = "127.0.0.1", no_browser: NoBrowser = False) -> None:
     """Serve the workbench on this machine: pages in a browser, and an HTTP API under /api/v1.
 
-    The first line of the output is the address. Nothing is loaded from outside, and the server
-    answers to this machine alone unless --host names another address. /docs lists the requests of
-    the API. Ctrl-C ends the server.
+    The first line of the output is the address. The pages load nothing from other servers. The
+    server accepts connections from this machine only, unless --host names another address. /docs
+    lists the requests of the API. Ctrl-C ends the server.
 
     \b
     icmodel serve

@@ -135,13 +135,14 @@ def predict(
 
     The requirements of the system, or of the use case it names, are judged for each stream. A hard
     requirement is judged by the worst-case bound, if a bound is known. Exit codes: 0 met, 1 not
-    met, 3 undecided. -o FILE writes a report, one page first: .pdf, .html (opens offline), .md (with the
-    drawing in a separate file), .json or .xlsx. With .svg only the drawing is written. .xml is JUnit: each
-    requirement of a stream or device is a test case, which fails unless it is met.
+    met, 3 undecided. -o FILE writes a report that starts with a one-page summary: .pdf, .html (opens
+    offline) or .md (with the drawing in a separate file). .json and .xlsx have the numbers. .svg is the
+    drawing alone. .xml is JUnit: each requirement of a stream or device is a test case, which fails
+    unless it is met.
 
     With --against FILE the changes since an earlier result are shown: verdicts, requirements, limits,
     datasets, and numbers outside their earlier interval. Exit codes are then 0 same verdicts, 1 a verdict
-    changed, 2 damaged file. --update replaces the file afterwards.
+    changed, 2 the earlier result is damaged. --update replaces the file afterwards.
 
     \b
     icmodel system imaging

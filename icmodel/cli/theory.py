@@ -79,7 +79,7 @@ OtherLineRate = Annotated[
 
 
 def with_framing(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
-    """Decorate a command: its parameter ``chosen`` becomes one option for each field of a framing (packet format).
+    """Return a decorator that replaces the parameter ``chosen`` by one option per field of a framing (packet format).
 
     ``chosen.framing()`` returns the framing. A boolean field becomes a switch of the command line, a
     field in bytes a size, another integer a count, and any other field a name.
@@ -121,7 +121,7 @@ def limits_by_theory() -> None:
     """Compute the limits of the wire: packets, wire bits, goodput, send interval, latency, alignment.
 
     These bounds hold for any host. A range of payloads without a number of values ("64 B..9 kB")
-    holds the sizes that fill their packets.
+    stands for all payloads in the range that fill their packets.
 
     \b
     icmodel theory ethernet --protocol udp --payload "1472 B, 1473 B"
@@ -143,8 +143,8 @@ def ethernet(
 ) -> None:
     """Compute limits of TCP, of UDP with IP fragmentation, and of frames directly on Ethernet.
 
-    The wire bits include preamble and inter-frame gap. The least latency ends before the gap behind
-    the last frame. Real wires pad short frames to 64 B, VLAN tags included. With --unpadded short
+    The wire bits include preamble and inter-frame gap. The least latency excludes the gap after the
+    last frame. Real wires pad short frames to 64 B, VLAN tags included. With --unpadded short
     frames are not padded, and the latency includes the last gap. The theory of the dataset
     ethernet-10g-2012 uses --unpadded.
 
@@ -174,7 +174,7 @@ def infiniband(
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
-    """Compute limits of InfiniBand messages, which are cut at a path MTU of 256 B to 4096 B.
+    """Compute limits of InfiniBand messages, which are split into packets by a path MTU of 256 B to 4096 B.
 
     The data rate after coding is computed from --generation and --lanes, unless --line-rate is given.
 
@@ -200,7 +200,7 @@ def roce(
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
-    """Compute limits of RDMA over Ethernet: version 1 directly on it, version 2 over UDP and IP.
+    """Compute limits of RDMA over Ethernet: version 1 directly on Ethernet, version 2 over UDP and IP.
 
     --mtu is the MTU of RDMA, 256 B to 4096 B, not the MTU of Ethernet.
 

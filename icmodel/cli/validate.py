@@ -80,7 +80,7 @@ class FoldChoice:
     )
     most: str | None = option_field(
         "N",
-        "Maximum number of folds of each kind, drawn evenly. For folds at breaks it holds for each metric.",
+        "Maximum number of folds of each kind, drawn evenly. For folds at breaks, the maximum is per metric.",
         "all",
     )
     worst: str = option_field(
@@ -122,14 +122,14 @@ def validate_rows(
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
-    """Predict measured rows that were left out of the fit, and compare.
+    """Predict measured rows that were left out of the fit, and compare them with the measurements.
 
-    Each kind of fold leaves out other rows: one point at a time, one curve, the rows beside a break,
-    or the runs that a campaign held out. The answer shows the errors by metric and region, the share of rows inside their 90 %
-    intervals, the noise between repeats, and the worst points. Only measured and tabulated rows are
-    fitted and scored. A metric with fewer than 30 such rows is not scored. -o FILE writes tables, or a
-    report, one page first: .pdf, .html or .md. --workers answers folds in processes, --cluster on a
-    Dask cluster; the scores are the same.
+    Each kind of fold leaves out different rows: one point at a time, one curve, the rows beside a break
+    (jump) in a curve, or the runs that a campaign held out. The answer shows the errors by metric and
+    region, the share of rows inside their 90 % intervals, the noise between repeats, and the worst
+    points. Only measured and tabulated rows are fitted and scored. A metric with fewer than 30 such rows
+    is not scored. -o FILE writes tables, or a report that starts with a one-page summary: .pdf, .html or
+    .md. --workers computes folds in processes, --cluster on a Dask cluster; the scores are the same.
 
     \b
     icmodel validate mpi-infiniband-roce --variant corrected --folds leave-one-out

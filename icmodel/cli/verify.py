@@ -187,7 +187,7 @@ def _cells(metric: str, one: Compared) -> tuple[str, ...]:
 
 
 def _number(metric: str, value: float) -> str:
-    """Return a number as text with its unit. Numbers of cores have no unit, since the table's heading names it."""
+    """Return a number as text with its unit. A number of cores has no unit, since the table's heading states it."""
     if not math.isfinite(value):
         return "–"
     return f"{value:.3g}" if metric == CORES else quantity(metric, value, 4)

@@ -23,9 +23,10 @@ def workbook(dataset: OneDataset, *, output: File, option: Options = None) -> No
     """Write a spreadsheet that computes the variant corrected of a dataset by formulas.
 
     A user without icmodel types protocol, payload, rate or requested goodput, cores, switches,
-    endpoints and the goodput of others into cells. The sheet shows goodput, latency, CPU and loss, each with
-    interval and basis, the bottleneck, and a verdict on limits typed beside them. The workbook has a chart,
-    the rows and their sources. Excel 2016 and LibreOffice compute the sheet; the workbook has no macro.
+    endpoints and the goodput of other senders into cells. The sheet shows goodput, latency, CPU and loss, each
+    with interval and basis, and the bottleneck. The user can type a limit beside a metric, and the sheet judges
+    it. The workbook also has a chart, and the dataset rows with their sources. It has no macro: Excel 2016 and
+    LibreOffice compute the sheet.
 
     \b
     icmodel workbook ethernet-10g-2012 -o model.xlsx

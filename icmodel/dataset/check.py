@@ -126,7 +126,7 @@ def _sentence(problem: ErrorDetails) -> str:
 def _check_names(data: Dataset) -> None:
     """Raise DatasetError if a name in a dataset's dataset.toml is wrong.
 
-    Names must occur in points.csv, and the id must be the folder's name.  Reading the held-out runs checks them too.
+    Names must occur in points.csv, and the id must be the folder's name.  The held-out runs are read, and so checked.
     """
     path = data.folder / "dataset.toml"
     folder = data.folder.resolve().name

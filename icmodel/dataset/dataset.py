@@ -77,11 +77,11 @@ class Dataset:
     folder : Path
         Folder of the files.
     default_variant, default_protocol : str
-        Variant of the model and protocol that are used if a prediction names none.
+        Variant of the model, and protocol, of a prediction that states none.
     protocols : tuple of str
         Protocols that have rows.
     interconnect : Interconnect
-        The link.  ``fabrics`` has the links of single option values, by option axis and value.
+        The link.  ``fabrics`` has the links that replace it at some option values, by option axis and value.
     option_axes : tuple of str
         Further columns of the rows, such as a socket option; ``option_defaults`` has the default of each.
     stated_limits : tuple of StatedLimit
@@ -179,7 +179,7 @@ class Dataset:
 
     @property
     def whose(self) -> str:
-        """Note that the numbers are those of the measuring program, without an application's own work."""
+        """Note for users: the numbers hold for the measuring program, without an application's own work."""
         tool = self.document.get("tool")
         name = str(tool.get("name", "")) if isinstance(tool, dict) else ""
         return (
@@ -202,7 +202,7 @@ class Dataset:
         Raises
         ------
         DatasetError
-            If a value is no number.
+            If a value is not a finite number of at least 0.
         """
         table = self.document.get("between_sessions")
         spread = table.get("spread") if isinstance(table, dict) else None
@@ -306,7 +306,7 @@ class Dataset:
         return {axis: value for axis, value in options if value}
 
     def changed_options(self, options: Mapping[str, str]) -> dict[str, str]:
-        """Return those of the given options that differ from the default of their axis."""
+        """Return the given options that differ from the default of their axis."""
         return {
             axis: value
             for axis, value in options.items()
@@ -314,7 +314,7 @@ class Dataset:
         }
 
     def link(self, options: Mapping[str, str]) -> Interconnect:
-        """Return the link for the given options: the fabric they select, or the dataset's link."""
+        """Return the link for the given options: the fabric that an option selects, or the dataset's link."""
         for axis in self.option_axes:
             value = options.get(axis, self.option_defaults[axis])
             if (axis, value) in self.fabrics:

@@ -192,7 +192,7 @@ def _column(name: str, cells: Sequence[str], path: Path) -> list[Any]:
 
 
 def _plain_numbers(texts: Sequence[str]) -> dict[str, float | None] | None:
-    """Parse texts as plain numbers; return a mapping from text to value, or None if a text is not one.
+    """Parse texts as plain numbers; return the value of each text, or None if any text is not a plain number.
 
     A plain number is finite and at least 0; an empty text has the value None.
     """
@@ -356,9 +356,9 @@ class Noise:
 class Repeats:
     """Scatter of single runs of the same points, for one metric.
 
-    ``run`` is the standard deviation of one run, as the median over the points.  ``error`` is a leave-one-out
-    error: the mean of the other runs of a point predicts each run.  It is the median over ``runs``, and the error to
-    expect at a point that was measured before.
+    ``run`` is the standard deviation of one run, as the median over the points.  ``error`` is the leave-one-out
+    error, as the median over ``runs``: the mean of the other runs of a point predicts each run.  This error is to be
+    expected at a point that was measured before.
     """
 
     points: int

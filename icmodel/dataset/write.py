@@ -25,7 +25,7 @@ DOCUMENT_FILE = "dataset.toml"
 RESERVED = (POINTS_FILE, DOCUMENT_FILE, HELD_OUT_FILE)
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 FIRST_KEYS = ("schema_version", "id", "title", "edition", "sha256", "default_variant")
-"""Keys that come first in a written dataset.toml; the others follow in the order of the document."""
+"""Keys that come first in a written dataset.toml; all other keys follow in the order of the document."""
 
 
 def id_of(folder: str | Path) -> str:
@@ -55,7 +55,7 @@ def write_dataset(
 ) -> None:
     """Write points.csv, dataset.toml, held-out.csv if there are held-out runs, and further files.
 
-    All files are first written to a temporary folder and loaded from it, so that an invalid dataset changes nothing.
+    All files are first written to a temporary folder and loaded from there, so that an invalid dataset changes nothing.
     A new folder is then renamed into place.  In an existing folder, files are replaced one by one; dataset.toml with
     the checksums comes last, and other files stay.  If the replacement is interrupted, the folder cannot be loaded
     until it is written again.

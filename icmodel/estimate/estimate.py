@@ -274,8 +274,8 @@ def estimated(metric: str, estimate: Estimate) -> str:
 def compared(metric: str, estimate: Estimate, limit: float) -> str:
     """Return the value of an estimate as text, to be shown beside a limit.
 
-    The value has the digits that its interval supports.  If they do not show on which side of the limit the value lies,
-    more digits follow.
+    The value has the digits that its interval supports.  If these digits do not show on which side of the limit the
+    value lies, more digits follow.
     """
     value = estimate.value
     if estimate.absent or not math.isfinite(value):

@@ -146,7 +146,7 @@ class Metrics:
             try:
                 return self[name]
             except KeyError as error:
-                # A name without an object: Python adds no suggestion of its own.
+                # Without ``obj``, Python adds no suggestion of its own.
                 raise AttributeError(error.args[0], name=name) from None
 
     def __getitem__(self, name: str) -> Estimate:

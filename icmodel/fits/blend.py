@@ -80,8 +80,8 @@ class Blend:
         row_weights : array (n, rows)
             Weight of each known row at each site.
         unsure : array (n,)
-            Ratio of the uncertainty at each site to that at a left-out row.  It is 0 at a row
-            without noise, and 1 as far from the rows as a left-out row.
+            Ratio of the uncertainty at each site to the uncertainty at a left-out row.  It is 0 at
+            a row without noise, and 1 at the usual distance of a left-out row from other rows.
 
         Returns
         -------
@@ -262,7 +262,7 @@ class Widths:
         return np.asarray(np.minimum(half, self.widest))
 
     def of_run(self, of_mean: Floats, row_weights: Floats) -> Floats:
-        """Half-width (n,) of the 90 % interval for one new run, from that of the mean."""
+        """Half-width (n,) of the 90 % interval for one new run, from that for the mean."""
         return np.hypot(of_mean, NORMAL * (row_weights @ self.spread))
 
 

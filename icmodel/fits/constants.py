@@ -26,7 +26,7 @@ class Constants:
         The positions are below, inside and above the measured payloads.  Extrapolation and
         interpolation have different errors.
     everywhere : float
-        Share of the total weight that is distributed equally over all rows, near or far.
+        Share of the total weight that all rows get in equal parts, whatever their distance.
     root : float
         Exponent of the power mean of nearby errors.  Below 1, a single outlier does not decide.
     power : float

@@ -24,9 +24,9 @@ METHODS = ("straight", "affine", "monotone", "monotone a byte", "local on", "cos
 """Names of the candidates: predictors that use the points of a single curve.
 
 - ``straight``: linear on log axes; beyond the curve, parallel to the cost model.
-- ``affine``: time affine in the payload between two points; the outer pieces continue.
+- ``affine``: time affine in the payload between two points; outer pieces extend beyond the curve.
 - ``monotone``: monotone cubic pieces of the time per frame; no prediction beyond the curve.
-- ``monotone a byte``: the same for the time per byte, which is constant at constant goodput.
+- ``monotone a byte``: as ``monotone``, for the time per byte (constant at constant goodput).
 - ``local on``: modified Akima pieces; linear on log axes beyond the curve.
 - ``costs``: a cost per frame and a cost per byte, fitted to all points.
 """
@@ -196,7 +196,7 @@ def monotone(x: Floats, y: Floats, where: Place) -> Floats:
 
 
 def _end_slope(step: Floats, slope: Floats) -> Floats:
-    """Slope of a monotone cubic at the first point: that of the parabola through three points.
+    """Slope of a monotone cubic at the first point, from the parabola through three points.
 
     The slope is limited, to prevent overshoot.
     """

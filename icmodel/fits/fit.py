@@ -44,7 +44,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Design of a Gaussian process: the cost model below it, and the form of its kernel.
+    """Design of a Gaussian process: the cost model that it corrects, and the form of its kernel.
 
     If ``constant``, the cost model is a constant.  Otherwise it is the metric's best cost model.
     If ``per_protocol``, each protocol with enough rows has an independent process with separate
@@ -102,8 +102,8 @@ class Fit:
     plain: ProtocolProcesses
     """The first Gaussian process of the fit, before outliers lose weight.
 
-    Its standard deviation measures the distance from the rows.  It has the cost model and kernels
-    of the first process, and so the same covariances.
+    Its standard deviation measures the distance of a site from the rows.  Cost model, kernels and
+    covariances equal those of ``processes[0]``.
     """
     curves: Curves
     blend: Blend
@@ -285,7 +285,7 @@ def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
     """Increase the variance (rows,) of outliers: rows with large leave-one-out errors.
 
     An error is large if it exceeds its standard deviation.  The spread of a few runs is uncertain,
-    and some runs are disturbed.  So the noise is taken to have Student's distribution, with the
+    and some runs are disturbed.  So the noise is assumed to follow Student's distribution, with the
     weights (ν + 1) / (ν + e²/σ²) (K. L. Lange, R. J. A. Little and J. M. G. Taylor, J. Am. Stat.
     Assoc. 84, 1989).  A row without a spread keeps variance 0.
     """
@@ -298,7 +298,7 @@ def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
 def _pieces(sites: Sites) -> list[Ints]:
     """Split the rows of a fit into pieces of at most ``MOST_ROWS`` rows.
 
-    At most ``MOST_PIECES`` of them are returned.  A configuration of at most that size stays in one
+    At most ``MOST_PIECES`` pieces are returned.  A configuration of at most that size stays in one
     piece; a larger configuration is cut into interleaved parts.
     """
     cut: list[list[int]] = [[]]

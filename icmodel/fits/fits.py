@@ -115,8 +115,8 @@ class Fits:
 def one_thread() -> AbstractContextManager[Any]:
     """Return a context manager that limits the BLAS of numpy and SciPy to one thread.
 
-    On a busy machine, a fit with one thread takes a hundredth of the time.  The numbers are the
-    same on all machines.
+    On a busy machine, a fit with one thread takes a hundredth of the time.  It also gives equal
+    numbers on all machines.
     """
     limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limited

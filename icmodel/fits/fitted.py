@@ -77,8 +77,8 @@ class TheoryPackets:
     def half(self, where: Sites) -> Floats:
         """Half-width (n,) of the 90 % interval of the log packet rate at n sites.
 
-        If the whole offered load is carried, it is 0, since the load then determines the packet
-        rate.
+        If the whole offered load is carried, the half-width is 0, since the load then determines
+        the packet rate.
         """
         flows_bps = 8 * where.payload_bytes * where.frames_per_s
         limited = where.labels[:, REGIME] == LIMITED
@@ -204,7 +204,7 @@ class Fitter:
         mean = self._mean_of(metric, measure)
         if mean is not None:
             greatest, log_time = log_time, stall(log_time, mean, observed.sites)
-            ratio = np.exp(greatest - log_time)  # a relative error of the maximum, of its stall
+            ratio = np.exp(greatest - log_time)  # relative error of the stall / of the maximum
             observed = replace(
                 observed, variance=observed.variance * ratio**2, spread=observed.spread * ratio
             )
@@ -242,9 +242,9 @@ class Fitter:
         return None if unknown else TheoryPackets(goodput)
 
     def _like(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
-        """Find the fit of a similar metric, where the kernel search starts; ``None`` if none.
+        """Find the fit of a similar metric, from whose kernels the search starts, or ``None``.
 
-        For a multiple of the median, it is the fit of the mean.  Otherwise it is the fit of the
+        For a multiple of the median, this is the fit of the mean.  Otherwise it is the fit of the
         first metric of the same kind.  A fit is not used if it has fewer rows than this metric.
         """
         first = self._first_of_kind(metric)
@@ -258,7 +258,7 @@ class Fitter:
     def _first_of_kind(self, metric: str) -> str:
         """Name of the first metric of the same kind: median, mean, or first by name.
 
-        Of rates, it is the goodput.  Mean and 99 % quantile are fitted as multiples of the median,
+        For rates, it is the goodput.  Mean and 99 % quantile are fitted as multiples of the median,
         since stalls in a run do not change the median.
         """
         kind = next((kind for kind in KINDS if metric.startswith(kind)), None)

@@ -43,8 +43,8 @@ class FrameTimes:
     """Time per frame [s] at full speed, (n,), on the dataset's hosts and on other hosts.
 
     ``here_s`` is the time on the dataset's hosts, ``there_s`` on the other hosts.  ``fastest_s`` is
-    the least possible ``there_s``.  If the wire is the limit and no utilisation is known, it is the
-    time of the new wire.  ``old`` and ``new`` are the sites on the dataset's link and on the other
+    the least possible ``there_s``: the time of the new wire, if the wire is the limit and no
+    utilisation is known.  ``old`` and ``new`` are the sites on the dataset's link and on the other
     link.  ``saturated`` describes the sender's buffers, if the wire is slower and the buffers are
     known.
     """
@@ -85,7 +85,8 @@ def scale_to_hosts(
 ) -> Floats:
     """Scale value, low and high of a metric, ``ends`` (3, n), to other hosts.
 
-    ``regime`` is that of the rows, such as ``unlimited``.  ``own_bps`` is the dataset's line rate.
+    ``regime`` is the regime of the rows, such as ``unlimited``.  ``own_bps`` is the dataset's line
+    rate [b/s].
     """
     if metric.startswith(LATENCY) and regime == UNLIMITED and times.saturated is not None:
         # Little's law: latency = content of the sender's buffers / goodput.
@@ -96,7 +97,7 @@ def scale_to_hosts(
     is_time = metric.endswith("_s") and regime != UNLIMITED
     if is_time:
         found = np.stack([_time_below_capacity(metric, end, times) for end in ends])
-        found[2] += _hidden_s(metric, ends[2], times)  # for the high, no host time is hidden
+        found[2] += _hidden_s(metric, ends[2], times)  # the high: no host time is hidden
     else:
         found = ends * factor(metric, regime, ends[0], times)
     ratio = np.divide(found[0], ends[0], out=np.ones_like(ends[0]), where=ends[0] > 0)
@@ -208,13 +209,13 @@ The function ``__ip_append_data`` adds 28, 16 and 15.
 START_PACKETS = 160
 """TCP window [packets] at the end of a long stream's startup.
 
-It is 10 (RFC 6928), doubled in each of four rounds.  BBR leaves startup after three rounds without
-more throughput (draft-ietf-ccwg-bbr §5.3.1.2).
+The initial window of 10 packets (RFC 6928) doubles in each of four rounds.  BBR leaves startup
+after three rounds without more throughput (draft-ietf-ccwg-bbr §5.3.1.2).
 """
 PER_WINDOW = 3
 """Ratio of TCP send buffer to window with BBR (Linux, ``bbr_sndbuf_expand``).
 
-It is 2 with other congestion controls.
+With other congestion controls, the ratio is 2.
 """
 MOST_BYTES = 2**22
 """Greatest memory of a TCP send buffer [B] (Linux, ``tcp_wmem``)."""

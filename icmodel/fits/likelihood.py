@@ -14,7 +14,7 @@ from icmodel.fits.kernel import NUMBERS, Covariance, Distances, Kernel, inverted
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Kernels = Mapping[str, Kernel]
-"""Kernels of one design matrix by group of its rows: a protocol, or all other protocols together."""
+"""Kernels of one design (`icmodel.fits.fit.Design`), by part of the rows: a protocol, or all others."""
 
 LOWEST = {"costs": 1e-4, "level": 1e-4, "residual": 1e-4, "noise": 1e-8, "jump": 1e-3}
 HIGHEST = {"noise": 1.0, "length": 60.0, "load_length": 60.0, "jump": 8.0}
@@ -30,7 +30,7 @@ STEPS = 1000
 DIGITS = 4
 """Significant digits of stored kernel parameters.
 
-They are so few that all linear algebra libraries give the same result.
+With so few digits, all linear algebra libraries give the same result.
 """
 GAIN = 1e-5
 """Relative improvement of the log likelihood in one step below which the search ends."""
@@ -186,7 +186,7 @@ def negative_log_likelihood(kernel: Kernel, piece: Piece) -> tuple[float, Floats
         return NOT_POSITIVE, np.zeros(len(kernel.numbers()))
     weights = inverse @ piece.residual
     outer = (inverse - np.outer(weights, weights)).take(piece.places)
-    outer[piece.diagonal] *= 0.5  # any other pair is two elements
+    outer[piece.diagonal] *= 0.5  # any other pair stands for two matrix elements
     slopes = covariance.slopes(outer)
     slopes[NOISE] = kernel.noise * float(outer[piece.diagonal].sum())
     value = 0.5 * float(piece.residual @ weights) + log_root

@@ -59,7 +59,7 @@ class FrameCosts(NamedTuple):
 
 
 class QueueCosts(NamedTuple):
-    """Costs of the kind ``queue``: those of ``costs``, of queued frames, and of the full buffer.
+    """Costs of the kind ``queue``: as ``costs``, and costs of queued frames and of the full buffer.
 
     ``per_queued_frame`` is in s, and ``per_queued_byte`` in s/B.  ``buffer_frames`` and
     ``buffer_bytes`` are the content of the full buffer.

@@ -198,7 +198,7 @@ def _by_labels(labels: NDArray[np.str_]) -> dict[Label, Ints]:
 class Observations:
     """Measured rows of one metric, with arrays (n,) of values and of relative variances.
 
-    ``variance`` is that of each row's mean; it is 0 if not stated.
+    ``variance`` is the relative variance of each row's mean; it is 0 if not stated.
     """
 
     sites: Sites
@@ -208,7 +208,7 @@ class Observations:
     """Relative standard deviation between the runs of each row, (n,).
 
     It is the root mean square of the row's own deviation and the deviation pooled over all rows.  A
-    row without a stated deviation has the pooled one.  If no row states a deviation, it is 0.
+    row without a stated deviation has the pooled deviation.  If no row states one, the spread is 0.
     """
 
     def take(self, where: Ints) -> Observations:
@@ -295,8 +295,8 @@ def flowing(where: Sites, capacity_bps: Floats) -> Sites:
     """Add throughput and queue length to n sites, from the capacity [b/s] at each site, (n,).
 
     Throughput is the offered load up to the capacity; it is unknown (0) if the load is not stated.
-    The mean queue is ρ / (1 − ρ), that of Poisson arrivals (M/M/1).  ρ is limited to ``FULLEST``,
-    since near 1 a run is too short to fill the queue.
+    The mean queue at the utilisation ρ is ρ / (1 − ρ), as for Poisson arrivals (M/M/1).  ρ is
+    limited to ``FULLEST``, since near 1 a run is too short to fill the queue.
     """
     capacity = capacity_bps / (8 * where.payload_bytes)
     offered = where.load_bps / (8 * where.payload_bytes)
@@ -341,9 +341,9 @@ def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, Floats]:
     """Estimate the relative variance of each row's mean, and the relative spread of its runs.
 
     Both arrays (n,) are relative to the value plus ``shift``, which is added before the logarithm.
-    The spread is a standard deviation.  That of a few runs is itself uncertain.  So its square is
-    averaged with that of the pooled spread.  A single run has the pooled spread alone.  The pooled
-    spread is the mean over the rows, after clipping at three times the median of the rows.
+    The spread is a standard deviation, which is uncertain if it comes from a few runs.  So its
+    square is averaged with the square of the pooled spread.  A single run has the pooled spread
+    alone.  The pooled spread is the mean over the rows, each clipped at three times the median.
     """
     size = [abs(p.value) + shift for p in points]
     stated = [

@@ -74,8 +74,8 @@ class Process:
     def covariance(self, modelled: Modelled, distances: Distances) -> Floats:
         """Covariance of m sites with the n rows of this process, (m, n), in units of ``scale``².
 
-        ``modelled`` is the cost model's prediction at the sites.  ``distances`` are those of the
-        sites from the rows.
+        ``modelled`` is the cost model's prediction at the sites.  ``distances`` are the distances of
+        the sites from the rows.
         """
         return Covariance(self.kernel, distances, modelled.shares @ self.shares.T).values
 
@@ -180,7 +180,7 @@ class ProtocolProcesses:
     ----------
     parts : mapping of str to Part
         Parts by protocol.  ``REST`` predicts each protocol without a part.  If there is no
-        ``REST``, the part with the most rows does.
+        ``REST``, the part with the most rows predicts such protocols.
     """
 
     parts: Mapping[str, Part]

@@ -1,4 +1,4 @@
-"""Draw curves from fits: measured curves with more points, also at packet breaks."""
+"""Draw curves from fits: measured curves get more points, also on both sides of packet breaks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ BUSY = ("cpu_send", "cpu_recv")
 BREAKS = 4
 """Number of packet breaks (payloads above which a frame needs one more packet) with knots.
 
-Each has a knot on both sides.  At later breaks, one more packet changes little.
+Each of these breaks has a knot on either side.  At later breaks, one more packet changes little.
 """
 LAST_BREAK_BYTES = 2**16
 """Greatest payload at which packet breaks get knots [B]."""
@@ -71,7 +71,7 @@ class Refiner:
     """Curves drawn from a dataset's fits, with a cache.
 
     Curves for other hosts or another link are scaled from the curves of the dataset's own hosts.
-    ``other`` are these hosts, and the function that computes frames on their link.
+    ``other`` holds the other hosts, and the function that computes frames on their link.
     """
 
     def __init__(self, fits: Fits, other: tuple[Hosts, Carrier] | None = None) -> None:
@@ -106,8 +106,8 @@ class Refiner:
     def knots(self, protocols: Sequence[str], options: Mapping[str, str]) -> Floats:
         """Payloads [B] at which every drawn curve gets a point (knots), ascending.
 
-        There is a fixed number per octave, and one knot on both sides of each of the first packet
-        breaks.
+        There are `PER_OCTAVE` knots per octave, and a knot on either side of each of the first
+        packet breaks.
         """
         payloads = [p.payload_bytes for p in self.data.points if p.payload_bytes is not None]
         if not payloads:
@@ -241,7 +241,7 @@ class Refiner:
     def _sites(self, metric: str, curve: Curve, payload: Floats, where: Where) -> Sites:
         """Make the sites of a curve (payload, load and labels) on the dataset's link.
 
-        They are cached, since all metrics of a configuration share them.
+        The sites are cached, since all metrics of a configuration share them.
         """
         own = self._label(curve, _regime(metric, curve, where), where)
         load_bps = curve.load_bps
@@ -307,7 +307,7 @@ class Refiner:
     def _frame_times(self, own: Label, payload: Floats) -> FrameTimes:
         """Times per frame at full speed, on the dataset's hosts and on other hosts.
 
-        They are cached, since all metrics of a configuration share them.
+        The times are cached, since all metrics of a configuration share them.
         """
         assert self.hosts is not None
         key = own, payload.tobytes()
@@ -352,8 +352,8 @@ class Refiner:
     def _own_range(self, curve: Curve, payload: Floats) -> tuple[Floats, Floats]:
         """Relative distances of the rows' stated low and high from their values, at n payloads.
 
-        They are interpolated over log payload.  Assumptions and rounding of a source affect
-        neighbouring rows alike, so a fit does not average them out.
+        The distances are interpolated over log payload.  Assumptions and rounding of a source
+        affect neighbouring rows alike, so a fit does not average these errors out.
         """
         points = [self.data.points[row] for row in curve.rows.tolist()]
         ranges = [

@@ -51,9 +51,9 @@ PROGRAM = ("fits/*.py", "theory/*.py", "tables/wire.py")
 def seal_of(data: Dataset, constants: Constants = SHIPPED) -> str:
     """Compute the seal of a dataset's fits: a SHA-256 that changes if fits must be made again.
 
-    It covers the points, the dataset's description, the source of the modules that fit, and their
-    constants.  The points are those in memory, so a dataset with changed or fewer rows has another
-    seal.
+    It covers the points, the dataset's description, the source code of the fits and of the wire,
+    and the constants of the fits.  The points are those in memory, so a dataset with changed or
+    fewer rows has another seal.
 
     >>> import icmodel
     >>> from dataclasses import replace

@@ -29,7 +29,7 @@ SPOILS_BY_OTHERS: Mapping[str, str] = {
     BESIDE: "everything; where others sent on purpose `cpu_recv*` and `packets_received*`",
     BUSY: "where others sent from the sender's own cores everything but `goodput_bps` and `loss_rate`",
 }
-"""Flag whose effect depends on other streams -> text for README.md on the metrics that it spoils."""
+"""Metrics that a flag spoils, as a text for README.md, by flag; only flags whose effect depends on other streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Account:
     remarks: tuple[str, ...] = ()
 
     def count(self, fate: str) -> int:
-        """Number of runs with the given outcome: used, held out for tests, or set aside."""
+        """Number of runs with the given outcome: used, held out, or kept apart."""
         return sum(item.fate == fate for item in self.fates)
 
     def reasons(self) -> dict[str, int]:
@@ -172,7 +172,7 @@ def readme(id_: str, title: str, account: Account, before: str | None) -> str:
 
 
 def _prose(id_: str, account: Account) -> list[str]:
-    # how the stored records differ from those that icprobe wrote
+    # differences between the stored records and the records that icprobe wrote
     names, digits = account.settings.get("withhold"), account.settings.get("histogram_digits")
     changes = []
     if isinstance(names, list):

@@ -35,9 +35,9 @@ LEFT_ALONE: Mapping[str, str] = {
     "high_water_mark": "library",
     "batch_bytes": "library",
 }
-"""Option -> its value in the rows of runs that left it unset, if other runs of the protocol set it."""
+"""Value of each option in rows of runs that did not set it, if other runs of the same protocol set it."""
 NOT_LABELLED = "none"
-"""Value of a label in the rows of runs without the label, if other runs of the protocol have it."""
+"""Value of a label in rows of runs without this label, if other runs of the same protocol have it."""
 
 FIRST_CHOICE: Mapping[str, str] = {"pattern": "stream", "nagle": "on"}
 """Preferred default of some option axes; it is used only if a row has this value."""
@@ -164,7 +164,7 @@ def option_axes(records: Sequence[Record], labels: Mapping[str, Mapping[str, str
         else:
             fixed[name] = values.pop()
 
-    # if a protocol has an option, runs that did not set it get the value of an unset option
+    # if some runs of a protocol set an option, the other runs get its value for unset options
     unset = {name: LEFT_ALONE.get(name, NOT_LABELLED) for name in names}
     cells = {
         run: tuple(
@@ -275,7 +275,7 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     names = sorted({name for one in found for name in one})
     differing = [name for name in names if len({one.get(name, "none") for one in found}) > 1]
 
-    # MTU and labels explain a setting if each combination of their values occurs with only one value of it
+    # MTU and labels explain a setting if each combination of their values occurs with one value of the setting
     reasons = [
         tuple((key, str(record.point[key])) for key in sorted(record.point) if key not in OPTIONS)
         for record in records

@@ -105,7 +105,7 @@ def fold(
     rest = [one for one in ordered if one.run not in apart]
     axes = option_axes(rest, compared.labels)
 
-    # if any run of a point is held out, no run of that point is used
+    # if any run of a point is held out, the other runs of that point are kept apart
     runs = [(place_of(one, axes), one) for one in rest]
     closed = {where(place) for place, one in runs if one.held_out}
     apart |= {
@@ -327,11 +327,12 @@ def between_sessions(runs: Runs, left_out: LeftOut) -> dict[str, object] | None:
     """Estimate the spread of each metric between measurement sessions, for ``between_sessions`` in dataset.toml.
 
     Runs of one session share the state of the machine, such as caches, other guests and the placement of memory.  So
-    the spread of these runs understates the difference to another session.
+    the spread within a session understates the difference to another session.
 
-    The spread of a metric is the standard deviation between the means of sessions.  Median differences of two runs of a
-    point give one standard deviation across sessions, and one within a session.  The spread is the square root of the
-    difference of their squares.  It is absolute for ratios and relative for other metrics.
+    The spread between sessions is the standard deviation of the means of sessions.  First, two standard deviations are
+    estimated from the median difference of two runs of a point.  The runs are from different sessions for the one, and
+    from the same session for the other.  The result is the square root of the difference of their squares.  It is
+    absolute for ratios and relative for other metrics.
 
     Parameters
     ----------
@@ -380,7 +381,8 @@ def session_spread(
 ) -> float:
     """Standard deviation of a metric between measurement sessions.
 
-    It is 0 if sessions differ no more than the runs of one session, or if too few points have runs to compare.
+    It is 0 if runs of different sessions differ no more than runs of one session.  It is also 0 if fewer than ten
+    points have runs of different sessions, or none has several runs of one session.
     """
     within: list[float] = []
     between: list[float] = []

@@ -176,7 +176,7 @@ class Record:
 
     @property
     def same_cores(self) -> bool:
-        """Whether other streams that were active before the run used the sender's own cores."""
+        """Whether other streams kept one of the sender's own cores busy before the run."""
         before = self._used("send", self._modes("send").baseline or Baseline())
         busy = max((1 - core.idle for core in before), default=0.0)
         return self.others and BUSY in self.document.flags and busy > BUSY_SHARE
@@ -362,9 +362,9 @@ LATENCIES = ("latency_",)
 BESIDE = "overlapping"
 """Flag of a run whose responder served two runs at once."""
 BESIDE_ON_PURPOSE = ("cpu_recv", "packets_received")
-"""Metrics that the flag ``overlapping`` spoils if the plan itself has other streams to the same interface."""
+"""Prefixes of metrics that the flag ``overlapping`` spoils if the plan has other streams to the same interface."""
 BUSY = "busy-host"
-"""Flag of a run whose sending or receiving host was busy before the run; it does not state which host."""
+"""Flag of a run whose sending or receiving host was busy before the run; the flag does not tell which host."""
 THROUGH = ("goodput_bps", "loss_rate")
 """Metrics of a run that stay usable if other streams were sent from the sender's own cores."""
 

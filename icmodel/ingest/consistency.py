@@ -406,8 +406,8 @@ def _agreed_slip(
 ) -> Slip | None:
     """Find the typical unit mistake that explains the deviation of most numbers of a file; ``None`` if there is none.
 
-    A factor of 2 (round trip) counts only if other files have the same payloads, and all numbers deviate in the usual
-    direction. So a slow run, with half and whole round trips twice as long, does not count as a mistake.
+    A factor of 2 (half or whole round trip) counts only if other files have the same payloads, and no number deviates
+    in the direction of a rare mistake (`is_rare_trip`). So a run that is twice as slow does not count as a mistake.
     """
     if not steady:
         return None
@@ -544,8 +544,8 @@ def slip_of(ratio: float, of: str) -> Slip | None:
 def is_rare_trip(metric: str, ratio: float) -> bool:
     """Whether a latency that is wrong by a factor of 2 deviates in the direction of a rare mistake.
 
-    The usual mistake confuses half and whole round trips: halves are then too long, wholes too short. The rare mistake
-    halves a half round trip again, or doubles a whole one again.
+    The usual mistake confuses half and whole round trips. Then a number labelled as half is too long, and a number
+    labelled as whole is too short. The rare mistake halves a half round trip again, or doubles a whole round trip.
     """
     return (ratio > 1) is not _is_half(metric)
 

@@ -229,7 +229,7 @@ def _excluded(taken: Collection[Taken]) -> dict[str, str]:
     """Find the files that contradict or repeat other files: reasons for excluding them, by file."""
     reasons: dict[str, str] = {}
 
-    # Results that are repeats only if an assumed label is right, and that differ too much for repeats.
+    # Exclude results that an assumed label makes repeats of one point, if they differ too much for repeats.
     points: dict[object, list[tuple[str, Result]]] = defaultdict(list)
     for file in taken:
         for result in file.results:
@@ -241,7 +241,7 @@ def _excluded(taken: Collection[Taken]) -> dict[str, str]:
             reason = f"{labels} would be assumed for {len(some)} runs, and {problem}"
             reasons |= dict.fromkeys((name for name, _ in some), reason)
 
-    # Runs that both ends reported: the file with more numbers counts.
+    # If both ends reported a run in separate files, keep the file with more numbers.
     fullest: dict[str, str] = {}
     for file in sorted(taken, key=lambda file: -sum(len(r.numbers) for r in file.results)):
         for run in {result.origin.run for result in file.results if result.origin.run}:
@@ -494,7 +494,7 @@ def gather(samples: Sequence[Sample]) -> tuple[tuple[Point, ...], tuple[Axis, ..
 
 
 def _completed(samples: Sequence[Sample]) -> list[Sample]:
-    """Fill in missing hosts and numbers of streams of samples, if only one value fits."""
+    """Fill in missing hosts and missing numbers of streams, from other samples, if only one value fits."""
     streams: dict[object, set[int]] = defaultdict(set)
     for sample in samples:
         if sample.result.streams is not None:

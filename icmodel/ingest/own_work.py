@@ -89,7 +89,7 @@ def own_work(over: Model, results: Dataset, end: str = SENDER) -> tuple[OwnWork,
     results : Dataset
         The program's results: its goodput at the unlimited load.
     end : "send" or "recv"
-        End at which the work is assumed to be done; the goodput does not show which end it is.
+        End that is assumed to do the work; the goodput does not show which end does it.
 
     Raises
     ------
@@ -153,10 +153,12 @@ def _fastest(results: Dataset, protocol: str) -> list[Point]:
 def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
     """Fit the program's time per frame [s] and time per byte [s/B], with 90 % intervals.
 
-    One or both terms are fitted: the fit with the least error in which no time is negative.  A term that is not fitted
-    is 0, and its interval ends where it alone could add to the fit.  Intervals are computed from the larger of two
-    errors.  One is the deviation of the payloads from the fit, by Student's t.  Its degrees of freedom are the number of
-    payloads minus the number of fitted terms.  The other is the uncertainty of the hosts' own time.
+    Of the fits with no, one or both terms, the fit with the least error is used in which no time is negative.  A term
+    that is not fitted is 0.  Its interval ends at the upper limit of a fit of this term alone to the residuals.
+
+    Intervals are computed from the larger of two errors.  One is the deviation of the payloads from the fit, by
+    Student's t.  Its degrees of freedom are the number of payloads minus the number of fitted terms.  The other is the
+    uncertainty of the hosts' own time.
     """
     payload = np.array([float(one.payload_bytes) for one in compared])
     program = np.array([one.program_s for one in compared])
@@ -179,7 +181,7 @@ def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
         halves[kept] = _half_widths(terms[:, kept], added - terms @ values, unsure)
     highs = values + halves
     left = added - terms @ values
-    for term in {0, 1} - {*kept}:  # what this term alone may add to the fit
+    for term in {0, 1} - {*kept}:  # upper limit of this term, fitted alone to the residuals
         own = terms[:, [term]]
         (more,) = np.linalg.lstsq(own, left, rcond=None)[0]
         (half,) = _half_widths(own, left - own @ [more], unsure)

@@ -211,7 +211,7 @@ def number(text: str, what: str) -> float:
 
 
 _BREAKS = re.compile(r"\r+\n|\r")
-"""Pattern of line ends of Windows and serial consoles; a lone carriage return restarts a progress line."""
+"""Pattern of line ends of Windows and serial consoles; after a lone carriage return, a progress line is rewritten."""
 _ESCAPES = re.compile(
     r"(?:\x1b|\^\[|␛)\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements (ECMA-48, 5.4)
     r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # window titles
@@ -327,7 +327,8 @@ def plain(text: str) -> list[str]:
 def named_apart(text: str) -> list[str]:
     """Separate lines by the name and colon with which most of them begin, and clean each text with `plain`.
 
-    If most lines have no name, a common beginning of all lines is removed instead. Without one, the list is empty.
+    If most lines have no name, the common beginning of all lines is removed instead. If there is no common beginning,
+    the list is empty.
     """
     lines = text.split("\n")
     filled = [line for line in lines if line.strip()]
@@ -338,7 +339,7 @@ def named_apart(text: str) -> list[str]:
         ]
         return [again for one in _apart(named) for again in plain(one)]
     common = _common(filled) if len(filled) > 1 else ""
-    # The last word may be a time, of which only the first digits are common to all lines.
+    # The last common word may be the first digits of a time, so it is not removed.
     words, space, _ = common.rpartition(" ")
     common = words + space or common
     return plain("\n".join(line.removeprefix(common) for line in lines)) if common else []

@@ -361,7 +361,7 @@ def _number(column: Column, cells: Mapping[str, str], columns: ColumnMap, place:
             halves.append(part.parse(f"{unit_of(columns.plain(part, text, place)):f}") / 2)
     value, low, high = values["value"], values.get("low"), values.get("high")
     half = max(halves) if value else 0.0
-    # Rounding alone may put an end of the range on the wrong side of the value.
+    # Rounding alone may put the lower limit above the value, or the upper limit below it.
     if low is not None and abs(low - value) <= 2 * half:
         low = min(low, value)
     if high is not None and abs(high - value) <= 2 * half:

@@ -1,7 +1,7 @@
 """Compare interconnects: judge one use case on every link and line rate.
 
-Modules in the order of use: ``links`` (links to compare, datasets measured on them, and candidates), ``comparing`` (judges
-each link, also by the bounds of its wire), ``result`` (the best link first).
+Modules in the order of use: ``links`` has the links to compare, the datasets measured on each, and candidates.
+``comparing`` judges each link by datasets and by the bounds of its wire.  ``result`` ranks the links, best first.
 """
 
 from icmodel.interconnects.comparing import compare_interconnects

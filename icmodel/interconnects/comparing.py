@@ -7,8 +7,8 @@ link that theory refutes is not extrapolated. If no dataset can answer, theory i
 A row is met if one dataset meets all requirements. A row is not met only if all sources fail, or if theory refutes the
 link. Among equal verdicts, the strongest kind of evidence decides.
 
-If a requirement exceeds a bound, no host can meet it on that wire. Ethernet is assumed to have jumbo frames (MTU 9000),
-so that a refutation also holds for smaller packets.
+If a requirement exceeds a bound of theory, no host can meet the requirement on that wire. Ethernet is assumed to have
+jumbo frames (MTU 9000), so that a refutation also holds for smaller packets.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def compare_interconnects(
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """Judges of a use case: all datasets and theory, with a cache of fitted models."""
+    """Judge of a use case by all datasets and by theory, with a cache of fitted models."""
 
     case: UseCase
     derived: Derivations
@@ -197,8 +197,8 @@ class _Sources:
     def extrapolated(self, link: Link) -> list[Source]:
         """Judge the use case by extrapolation from another line rate; empty if no dataset can.
 
-        Of the datasets with the same interconnect and protocol, the one with the nearest line rate that can answer is
-        used.
+        Only datasets with the same interconnect and protocol are tried, in the order of their distance in line rate.
+        The first dataset that can answer is used.
         """
         rate = link.line_rate_bps
         if rate is None:
@@ -310,7 +310,7 @@ def _judged(
 def _stream_bounds(
     case: UseCase, candidate: Candidate, wire: Wire, derived: Derivations
 ) -> tuple[Mapping[str, _Bounds], tuple[Derivation, ...]]:
-    """Compute the bounds of the wire for each stream, and the numbers of interfaces that follow from these bounds.
+    """Compute the bounds of the wire for each stream, and derive the numbers of shared interfaces from these bounds.
 
     If the protocol cannot carry the frames, the goodput is 0. The latency is the transmission time of a frame plus the
     delay of the use case's cable; switches add no delay.

@@ -2,8 +2,9 @@
 
 Rules of candidates:
 
-- A frame of samples has the payload of one connection. Frames of a stream with a stated goodput have the payload of
-  the use case's default candidate. Frames of pictures have each of the sizes that `payloads` returns.
+- A frame of samples has the payload that the use case derives for one connection. Frames of a stream with a stated
+  goodput have the payload of the use case's default candidate. Frames of pictures have each of the sizes that
+  `payloads` returns.
 - The frame rate is the rate that the stream needs. The path has the use case's greatest distance, and as many switches
   as the default candidate.
 - The core counts are the least and the greatest measured count, and the count with the greatest measured goodput.
@@ -48,7 +49,7 @@ RATES_BPS = {
 """Standard line rates to compare [b/s], by kind of link. Those of InfiniBand and RapidIO are data rates of four lanes,
 after line coding."""
 ANY_RATE = {ETHERNET: 0.0, "roce": 10e9}
-"""Kind of link -> least line rate [b/s]. These kinds are compared at every requested rate from there upwards."""
+"""Kind of link -> least line rate [b/s]. These kinds are compared at every requested rate of at least that rate."""
 NEAR_RATE = 0.03
 """Greatest relative difference between a requested line rate and the InfiniBand or RapidIO link compared for it."""
 SAME_RATE = 1e-3
@@ -218,9 +219,9 @@ def theory_choices(
 def payloads(points: Iterable[Point], framing: AnyFraming | None) -> tuple[int, int, int, int]:
     """Choose four payloads [B] to try, from the rows of a dataset.
 
-    In order: the largest payload, the largest whose packets are all full, that of one full packet, and the one with the
-    greatest goodput. A missing one is replaced by the largest payload. If the rows state no payload, the largest is
-    `MOST_BYTES`.
+    In order: the largest payload, the largest payload that fills its packets, the payload of one full packet, and the
+    payload with the greatest goodput. The largest payload replaces a missing one. If the rows state no payload, the
+    largest is `MOST_BYTES`.
     """
     rows = [(point.payload_bytes, point) for point in points if point.payload_bytes is not None]
     flowing = [(size, point) for size, point in rows if point.metric == "goodput_bps"]

@@ -75,8 +75,8 @@ class Source:
     def decisive(self) -> Finding:
         """Finding on the requirement that decides the outcome.
 
-        If several requirements are not met, the one with the strongest basis (kind of evidence) decides. A latency that
-        grows without limit decides only if no other requirement fails, since it follows from the goodput.
+        If several requirements are not met, the requirement with the strongest basis (kind of evidence) decides. A
+        latency that grows without limit follows from the goodput. So it decides only if no other requirement fails.
         """
         failed = [finding for finding in self.result.findings if finding.outcome == NOT_MET]
         if not failed:
@@ -140,8 +140,8 @@ class Source:
     def order(self) -> tuple[float, ...]:
         """Sort key of the sources of a link, best first.
 
-        The criteria, in order: number of streams without a prediction, number of required goodputs without one,
-        verdict, kind of evidence, numbers of unpredicted, failed and undecided requirements, and margin.
+        The criteria, in order: number of streams without a prediction, number of required goodputs without a
+        prediction, verdict, kind of evidence, numbers of unpredicted, failed and undecided requirements, and margin.
         """
         findings = self.result.findings
         missing = [finding for finding in findings if finding.verdict.estimate.absent]
@@ -319,7 +319,7 @@ class Ranked:
     def wire_headroom(self) -> float:
         """Goodput that the wire allows, divided by the required goodput, minus 1; NaN if unknown.
 
-        If several goodputs are required, the least ratio counts. If it is negative, no host can meet the requirement.
+        If several goodputs are required, the least headroom counts. If it is negative, no host can meet the use case.
         """
         theory = [one for one in (self.row.source, *self.row.others) if one.ground == THEORY]
         return _headroom(theory[0]) if theory else math.nan

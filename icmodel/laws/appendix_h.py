@@ -1,9 +1,10 @@
 """IC2012 Appendix H: the thesis' pseudo-code, followed to the letter wherever it can be executed.
 
 The four functions of the pseudo-code keep their order and names.  ``query`` is ``interpolate`` in the pseudo-code.
-E1 to E19 are the decisions on the background page about errata.  At an erratum, the printed code cannot be executed,
-or it is wrong and this module keeps it.  Numbers are arrays (ends, n) or (metrics, ends, n); the `ends` axis holds
-value, low and high.  The low of a result is computed from one end of each input: the end that makes the result lower.
+E1 to E19 are the decisions on the background page about errata.  An erratum is printed code that cannot be executed,
+or that is wrong.  This module keeps wrong code that can be executed.  Numbers are arrays (ends, n) or
+(metrics, ends, n); the `ends` axis holds value, low and high.  The low of a result is computed from one end of each
+input: the end that makes the result lower.
 """
 
 from __future__ import annotations
@@ -160,8 +161,8 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
 
     Below the lowest measured load, the processing time is proportional to the load (E15).  If only the unlimited load
     was measured, the processing time of an achieved request is also proportional to its load.  Above the highest
-    measured limited load, the interval's high is that of the unlimited load.  The true processing time may then lie
-    anywhere between the two measured curves.
+    measured limited load, the interval's high is at least the high at the unlimited load.  The true processing time
+    may then lie anywhere between the two measured curves.
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request = query.q.requested_goodput_bps
@@ -179,8 +180,8 @@ def below_unlimited(
 ) -> None:
     """Scale processing times ``value`` (metrics, ends, n), in place, if only the unlimited load was measured.
 
-    An achieved request takes a part of the processing time, in proportion to its load.  The high stays that of the
-    unlimited load.
+    An achieved request takes a part of the processing time, in proportion to its load.  The high stays at the
+    processing time of the unlimited load.
     """
     scaled = (top_load == 0)[:, None] & load.limited[:HIGH]
     if not scaled.any():
@@ -194,7 +195,7 @@ def below_unlimited(
 def cpu(query: TableQuery, metrics: Sequence[str], flow: Flow, time: CpuTime = cpu_time) -> Floats:
     """Compute the processing time of the host's cores at the achieved load.
 
-    If the request is not achieved, the processing time is that of the unlimited load (E12).
+    If the request is not achieved, the processing time at the unlimited load is used (E12).
     """
     return widen_to_both_regimes(
         query, flow.cpu_load, flow, lambda here, load, flow: time(here, metrics, load, flow)
@@ -207,7 +208,7 @@ def per_core(query: TableQuery, utilisations: Sequence[str], value: Floats) -> F
     The result is the utilisation that the stream needs; it may exceed 1 (E6).
     """
     value = value * query.core_ratio(utilisations)[:, None]
-    if query.tables.extend and query.tables.axes.cores:  # a count beyond the measured ones
+    if query.tables.extend and query.tables.axes.cores:  # a core count outside the measured counts
         nearest = np.array(query.tables.axes.cores, dtype=float).take(query.q.core_index)
         stated = (query.q.cores > 0) & (query.cores(utilisations) > 0)
         value *= fast_where(stated, nearest / query.q.cores, 1.0)[:, None]

@@ -1,13 +1,13 @@
 """Application's own work: its limit on throughput, and its part of processing time and latency.
 
-If the host needs c seconds for a frame and the application adds a, the host needs c + a.
+If the host by itself needs c seconds for a frame and the application adds a seconds, a frame takes c + a seconds.
 Sender, wire and receiver work on different frames at the same time.  So by the bottleneck law the slowest of the
 three limits the throughput (P. J. Denning, J. P. Buzen, The operational analysis of queueing network
 models, ACM Computing Surveys 10, 1978).
 
 The sender works before it writes a frame, and the receiver works after it reads the frame.  A one-way latency runs
-from the start of the write to the end of the read.  So it does not include the work.  If an application answers, the
-round trip includes the work of both.
+from the start of the write to the end of the read.  So a one-way latency includes no work of the application.  If the
+receiving application answers, the round trip includes the work at both ends.
 
 By the utilisation law, a core at utilisation U and X frames per second needs U / X for each frame
 (P. J. Denning, J. P. Buzen, The operational analysis of queueing network models, ACM Computing Surveys 10, 1978).
@@ -35,12 +35,12 @@ from icmodel.scenario import Scenario
 from icmodel.tables import HIGH, LOW, VALUE, Frames, Load, Pace, TableQuery, Work, opposite
 
 OF_CHANGE = 0.1
-"""Uncertainty of the throughput limited by the application: log half-width over log of the slowdown (assumed)."""
+"""Assumed log half-width of a throughput that the application limits, as a fraction of the log of the slowdown."""
 FULLEST = 0.97
 """Upper limit of a receiver's utilisation in the formula for waiting times; a greater utilisation is clipped."""
 SENDER, RECEIVER = 0, 1
 BUSY = UTILISATIONS
-"""Names of the two metrics of utilisation: that of the sender's cores and that of the receiver's cores."""
+"""Names of the two metrics of utilisation: of the sender's cores, and of the receiver's cores."""
 CODE = ("", "_cores", "_process_cores", "_user")
 """Endings of the names of processing-time metrics that include the application's work."""
 TIMES = ("latency_", "rtt_")
@@ -65,8 +65,8 @@ def work_of(query: TableQuery) -> Work:
 def paced(query: TableQuery) -> TableQuery:
     """Limit the requests to the rate that the application can handle.
 
-    A sender with a slow application behaves like a sender with a lower request.  So does a sender of a lossless
-    protocol if the application of the receiver is slow and pushes back.
+    A sender with a slow application behaves like a sender with a lower request.  With a lossless protocol, a slow
+    application at the receiver pushes back, and has the same effect.
     """
     q, work = query.q, work_of(query)
     alone = corrected.flow(query)
@@ -132,7 +132,7 @@ def flow(query: TableQuery) -> Flow:
     found, pace, lossy = corrected.flow(query), pace_of(query), query.q.lossy
     if pace is None:
         return found
-    # Low and high of the application's limit as factors of the value.
+    # Ratios of the application's limit to its value: 1 for the value, and the relative low and high.
     pushed_back = pace.by_receiver & ~lossy
     limit_bps = np.where(pushed_back, pace.receiver_bps, pace.sender_bps)
     factor = np.ones_like(limit_bps)

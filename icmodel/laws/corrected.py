@@ -256,8 +256,8 @@ def sent(query: TableQuery, flow: Flow) -> Floats:
     """Compute the rate at which the sender sends [b/s], (ends, n); lossy senders send more than arrives.
 
     A saturated lossy sender sends capacity / (1 − loss).  The relative errors of capacity and loss are independent, so
-    the interval adds their squares.  Lows and highs are not divided directly: a low goodput goes with a high loss, and
-    the interval would vanish.
+    they are added in quadrature.  Lows and highs are not divided directly: a low goodput goes with a high loss, and the
+    width of the interval would cancel.
     """
     known = flow.saturated[VALUE] & query.q.lossy
     if query.ends == 1 or not known.any():

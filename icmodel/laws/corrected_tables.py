@@ -5,7 +5,7 @@ goodputs.  At payloads that do not achieve a load, the law replaces the points o
 uses the same functions on fitted curves.
 
 Below capacity each frame has packets of its own.  At its limit a stream fills its packets at every frame size (IC2012
-§6.1.1).  In the code, the host's factor is called the multiple.
+§6.1.1).  The *multiple* of a host is its number of packets over theory's number of packets for the same frames.
 """
 
 from __future__ import annotations
@@ -54,8 +54,7 @@ from icmodel.tables.wire import wire
 BEST, LIMITED_LOSS, ACHIEVED = "_best_goodput_bps", "_limited_loss_rate", "_achieved_share"
 """Names of three tables of a law.
 
-In this order, they hold the best goodput of all loads, the loss at limited loads, and the ratio of goodput to request
-for an achieved request.
+In this order: best goodput of all loads, loss at limited loads, and ratio of goodput to request for achieved requests.
 """
 
 
@@ -145,7 +144,7 @@ def achieved_table(compile_: Compiler, shares: Floats) -> MetricTable:
 def without_switched(curves: Curves, protocol: str) -> Curves:
     """Drop a protocol's curves measured behind a switch if the protocol also has curves without a switch.
 
-    E7: a switch changes only the sender's CPU time of UDP (IC2012 §7.1.3); the receiver's is equal (§6.5.1.3).
+    E7: for UDP, a switch changes only the sender's CPU time (IC2012 §7.1.3), not the receiver's (§6.5.1.3).
     """
     direct = {key[:2] for key in curves if key.switches == 0}
     return {
@@ -159,9 +158,9 @@ def without_switched(curves: Curves, protocol: str) -> Curves:
 
 
 def achieved(best: Curves, key: Configuration) -> Curve | None:
-    """Make the curve of a protocol's best goodput, with the fewest switches and the most cores.
+    """Select the curve of a protocol's best goodput: the curve with the fewest switches, then the most cores.
 
-    A comparison of the other curves' loads with this curve tells which loads are achieved.
+    A load is achieved at the payloads at which it does not exceed this curve.
     """
     keys = [known for known in best if known.protocol == key.protocol]
     most = max(keys, key=lambda known: (-known.switches, known.cores or 0), default=None)
@@ -343,7 +342,7 @@ Key = tuple[object, ...]
 
 
 def as_multiples(data: Dataset, metric: str) -> Dataset | None:
-    """Divide each packet rate [1/s] of a metric by theory's packet rate for the same run.
+    """Divide each measured packet rate [1/s] of a metric by theory's packet rate for the same run.
 
     Returns
     -------

@@ -14,7 +14,7 @@ from icmodel.tables import HIGH, LOW, VALUE, Load, TableQuery
 CLOSE = 1e-9
 """Relative tolerance within which a requested rate counts as achieved; it allows for rounding."""
 SHARED = "_shared_goodput_bps_"
-"""Prefix of the names of tables of shared goodput: that of one stream among several endpoints.
+"""Prefix of the names of tables with the goodput of one stream among several endpoints.
 
 The number of endpoints follows the prefix.
 """
@@ -154,7 +154,7 @@ def is_one_way(metric: str) -> bool:
 
 
 def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
-    """Compute the one-way time [s] of the requested switches beyond those in the measured path, (metrics, n).
+    """Compute the one-way time [s] of the requested switches that the measured path does not have, (metrics, n).
 
     An axis has the length 1 if all its numbers are equal.  Each further switch adds the dataset's switch latency
     (IC2012 §7.1.2).  The result is NaN if that latency is unknown.
@@ -171,7 +171,7 @@ def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
 
 
 def cable_s(query: TableQuery) -> Floats:
-    """Compute the propagation time [s] in the requested cable's excess over the dataset's cable, (n,).
+    """Compute the change in propagation time [s] from the dataset's cable to the requested cable, (n,).
 
     See erratum E19.
     """

@@ -93,7 +93,7 @@ from icmodel.tables.left_out import InterpolationErrors, interpolation_errors
 from icmodel.tables.wire import frames_on_wire
 
 FAR = 1.1
-"""Multiple of the goodput measured in overload above which a requested rate counts as overload (assumed)."""
+"""Ratio of requested goodput to the goodput measured in overload, above which a request is in overload (assumed)."""
 SENDING = "cpu_send"
 """Prefix of the names of the metrics of processing time at the sender."""
 Preparing = Callable[[TableRequest], Prepared | None]
@@ -257,8 +257,8 @@ class FittedTables:
 class Drawn(NamedTuple):
     """Curves drawn from fits, from which look-up tables are compiled.
 
-    ``best`` is the best goodput at any load; ``on_own_link`` is the same on the dataset's own link.  ``unlimited`` is
-    the goodput at the unlimited load.  ``shared`` is the goodput of one stream by number of endpoints.
+    ``best`` is the best goodput at any load; ``on_own_link`` is the best goodput on the dataset's own link.
+    ``unlimited`` is the goodput at the unlimited load.  ``shared`` is the goodput of one stream by number of endpoints.
     """
 
     best: Curves
@@ -470,7 +470,7 @@ def cpu_time_of_senders(
     """Compute processing time as :func:`cpu_time` does, but lower it if a sender sends less than requested.
 
     A sender is busy only for the frames that it sends (utilisation law).  Its cost per frame is the cost at the
-    highest achieved load.  The cost is at least that of the unlimited run, in which the host only sends.
+    highest achieved load, but at least the cost in the unlimited run, in which the host only sends.
     """
     value = cpu_time(query, metrics, load, flow)
     request, unlimited_loss = query.q.requested_goodput_bps, flow.unlimited_loss[VALUE]
@@ -549,7 +549,7 @@ def slower_notes(
 ) -> Iterator[str]:
     """Write the notes on a prediction for a slower wire, for a single request.
 
-    Such a prediction assumes the buffer sizes of saturated streams.
+    For a saturated stream, a note states that the sizes of the sender's buffers are assumed.
     """
     yield from notes(query, flow, scenario, needed)
     if scenario.protocol in SENDERS and flow.saturated[VALUE][0]:

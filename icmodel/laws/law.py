@@ -27,8 +27,9 @@ class Law(NamedTuple):
     ``rows`` returns the rows of a protocol at some options; ``prepare`` makes look-up tables of these rows.
     ``goodput`` names the table of the capacity.  Three functions take a block of n prediction requests with tables.
     ``flow`` returns throughput and load.  ``answers`` returns every wanted metric (ends, n), and the demand of each
-    wanted utilisation.  ``bases`` returns the look-ups and rules that metrics are computed from.  For a single
-    request, ``bounds`` and ``notes`` explain the prediction; ``notes`` also takes the demand by utilisation.
+    wanted utilisation, which may exceed 1.  ``bases`` returns the look-ups and rules that metrics are computed from.
+    For a single request, ``bounds`` and ``notes`` explain the prediction; ``notes`` also takes the demand by
+    utilisation.
 
     Four fields are optional.  If ``adds_cable``, a distance beyond the dataset's own cable adds to latency (E19).
     ``overload`` is the law for requests in overload.  ``for_hosts`` returns the dataset and its law on another link or
@@ -119,8 +120,8 @@ def compiler(
 ) -> Compiler:
     """Make the compiler that turns curves of the requested protocols into look-up tables.
 
-    ``every`` holds the rows of all protocols; their payloads and loads make the table axes.  So a request has the same
-    prediction to the bit, alone or in a block with others.  ``more_knots`` are further payloads [B].
+    ``every`` holds the rows of all protocols; their payloads and loads make the table axes.  So the prediction of a
+    request is bitwise equal whether it is made alone or in a block.  ``more_knots`` are further payloads [B].
     """
     own = [row.point for row in of_protocols(every, request.protocols)]
     payloads: dict[tuple[object, ...], list[float]] = {}

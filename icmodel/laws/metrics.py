@@ -39,7 +39,7 @@ SENDER = UTILISATIONS[0]
 BUSY = "cpu_"
 """Prefix of the names of processing-time metrics; these metrics grow with the load (E15)."""
 ONE_PROCESS = "_process_cores"
-"""Ending of the names of metrics that count the cores a single process uses, not those of the whole host.
+"""Ending of the names of metrics that count the cores of a single process, not of the whole host.
 
 A process uses at most the cores assigned to it; a host may use more.
 """
@@ -81,7 +81,7 @@ def split(
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Split the wanted metrics that have a table into three groups.
 
-    The groups are latencies and other metrics at the achieved load, processing times, and utilisations.
+    The groups, in order: latencies and all other metrics at the achieved load; processing times; utilisations.
     The sender's utilisation is included if the bottleneck is wanted.
     """
     utilisations = tuple(
@@ -136,9 +136,10 @@ STATISTIC = re.compile(r"(?P<time>.+)_(?P<which>min|mean|max|p[0-9]+)_s")
 
 
 def with_others(metrics: Collection[str], known: Collection[str]) -> frozenset[str]:
-    """Extend wanted statistics by the other known statistics of the same time, such as a quantile by the mean.
+    """Extend wanted statistics by the other known statistics of the same time, such as all quantiles of a latency.
 
-    Sorting needs all statistics of a time.
+    A time is a latency or a round trip, whose statistics are sorted together.  Mean and median keep their values in
+    the sorting, so they need no other statistics.
     """
     moved = {time for time, which in map(_parts, metrics) if which not in ("", MEAN, "p50")}
     return frozenset(metrics) | {name for name in known if _parts(name)[0] in moved}
@@ -151,9 +152,8 @@ Move = tuple[str, tuple[str, ...], Farther]
 def moves(metrics: Iterable[str]) -> Iterator[Move]:
     """Yield the moves, to be made in this order, that put the statistics of each time in ascending order.
 
-    If a lower quantile has a greater value, a quantile of at least 0.5 rises to that value.  If a higher quantile has a
-    lesser value, a quantile below 0.5 falls to that value.  Then the maximum rises, and the minimum falls, at least to
-    the mean and all quantiles.
+    First, quantiles of at least 0.5 rise until they ascend.  Then quantiles below 0.5 fall until all quantiles ascend.
+    Last, the maximum rises, and the minimum falls, at least to the mean and all quantiles.
     """
     times: dict[str, dict[str, str]] = {}
     for name in metrics:
@@ -228,7 +228,7 @@ class Read(NamedTuple):
 class Bases(NamedTuple):
     """Table look-ups of each metric, and basis code (n,) of the weakest rule that each metric uses.
 
-    If no rule applies to a metric, the code is that of the strongest basis.
+    If no rule applies to a metric, the code is 0, the strongest basis.
     """
 
     reads: Mapping[str, Sequence[Read]]
@@ -289,7 +289,7 @@ def weakest(*rules: tuple[Bools, int]) -> Codes:
 
 
 def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
-    """Find the basis codes (tables, n) of the rules for added switches and for other core counts.
+    """Find the basis codes (tables, n) that follow from added switches and from other core counts.
 
     More switches than measured give ``stated``, and a scaled core count gives ``derived``.  A core count that was
     never measured gives ``extrapolated``.

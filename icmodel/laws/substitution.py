@@ -49,7 +49,8 @@ def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Ro
     points = [point for point in data.points if point.protocol == protocol]
     candidates = points
     for axis, value in options.items():
-        # Empty calls have no payload, so they only match rows without payload; other calls only match rows with one.
+        # Empty calls have no payload, so they only match rows without payload.  Other calls only
+        # match rows with payload.
         column = data.option_axes.index(axis)
         empty = {p.payload_bytes is None for p in data.points if p.options[column] == value}
         candidates = [p for p in candidates if not empty or (p.payload_bytes is None) in empty]

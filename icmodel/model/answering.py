@@ -32,9 +32,9 @@ UNKNOWN = CODES["unknown"]
 class Answered(NamedTuple):
     """Answers of a law (rules of a model variant) to a block of n questions.
 
-    ``columns`` maps each metric to numbers (ends, n), `ends` axis: value, low, high; NaN if a question has no answer.
-    ``demand`` maps each predicted utilisation to the share of the requested cores that each stream needs, (n,).
-    A demand may exceed 1.
+    ``columns`` maps each metric to an array (ends, n), NaN for a question without an answer.  The `ends` axis holds
+    value, low and high.  ``demand`` maps each predicted utilisation to the share of the requested cores that each
+    stream needs, (n,).  A demand may exceed 1.
     """
 
     law: Law
@@ -132,7 +132,7 @@ def bottleneck_of_facts(
     lossy_and_over: bool,
     needs_more_cores: bool,
 ) -> str:
-    """Name the bottleneck from seven facts about an answer, such as "the goodput is near the wire's".
+    """Name the bottleneck from seven facts about an answer, such as ``near_wire``: the wire bounds the capacity.
 
     `bottleneck` computes the facts in the order of these parameters.
     """
@@ -159,8 +159,8 @@ TRUTH_TABLE = np.array(
 def needed(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | None:
     """List the metrics whose tables the wanted metrics need; ``None`` means all.
 
-    The list includes the fixed metrics of every prediction.  It also includes all other statistics of the same time,
-    which are needed to put the statistics in ascending order.
+    The list includes the fixed metrics of every prediction.  It also includes the other statistics of a wanted latency
+    or round trip, such as its quantiles, since all statistics of one time are put in ascending order.
     """
     return None if metrics is None else with_others((*metrics, *predicted(())), data.metrics)
 

@@ -24,9 +24,9 @@ Column = NDArray[np.generic]
 RELIABLE = ("tcp",)
 """Protocols that resend lost packets, so that the application loses no frames (IC2012 §7.1.4)."""
 DENSE = 1 << 17
-"""Greatest payload [B] for which many questions share one computation of theory, kept in a list by payload."""
+"""Greatest length of the list in which large blocks of questions look up theory by payload [B]."""
 MANY = 8
-"""Number of payloads per question up to which a block of questions looks theory up by payload."""
+"""Greatest length of this list per question of a block; for smaller blocks, theory is computed for each question."""
 LIMITING = ("cores", "switches", "endpoints", "distance_m")
 """Parameters of a question for which a dataset needs rows or a rule."""
 BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="extrapolate")'
@@ -37,9 +37,9 @@ class ProtocolDomain(NamedTuple):
     """Questions that one protocol of a dataset can answer: core counts, switches, cable length and sharing.
 
     ``answered``: the protocol has rows.  ``cores`` are the core counts at which the goodput was measured; if no goodput
-    row states a count, those of all metrics.  At the core counts ``other_cores``, only other metrics were measured.
-    ``distance``: the dataset has a rule for another cable length.  ``sharing``: the dataset has a goodput to share
-    among endpoints.
+    row states a count, they are the core counts of all metrics.  At the core counts ``other_cores``, only other metrics
+    were measured.  ``distance``: the dataset has a rule for another cable length.  ``sharing``: the dataset has a
+    goodput to share among endpoints.
     """
 
     protocol: str

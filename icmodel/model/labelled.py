@@ -1,4 +1,4 @@
-"""Answers to arrays of questions as one xarray.Dataset, which has plots."""
+"""Answers to arrays of questions as one xarray.Dataset, with plots by the accessor ``icmodel``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if not hasattr(xr.Dataset, "icmodel"):
 def labelled(
     model: TableCache, questions: QuestionTable, columns: Mapping[str, NDArray[Any]]
 ) -> xr.Dataset:
-    """Label columns of answers with the dimensions and coordinates of their questions."""
+    """Make a dataset of the answers, with the dimensions and coordinates of the questions."""
     data = model.data
     return xr.Dataset(
         {

@@ -78,12 +78,12 @@ def answer_columns(
     answered_groups = 0
     for cache, options, where in groups:
         prepared: Prepared | None = None
-        for protocols in (used, data.protocols):  # use the first choice that has rows
+        for protocols in (used, data.protocols):  # use the first set of protocols that has rows
             request = TableRequest(cache.own_options(options), protocols, extend, only)
             with suppress(OutOfDomain):
                 prepared = cache.prepared(request)
                 break
-        if prepared is None:  # these options have no rows, other options may
+        if prepared is None:  # no rows at these options; other groups may have rows
             output.refused[... if where is None else where] = True
             continue
         answered_groups += 1
@@ -123,7 +123,7 @@ class QuestionTable:
         return int(np.prod(self.shape, dtype=np.int64))
 
     def used_protocols(self, protocols: tuple[str, ...]) -> tuple[str, ...]:
-        """Protocols that occur in the questions, in order; all protocols if there are no questions."""
+        """Protocols that occur in the questions, in the order of ``protocols``; all protocols without questions."""
         counts = np.bincount(self.columns["protocol"].astype(np.int64), minlength=len(protocols))
         found = zip(protocols, counts.tolist(), strict=True)
         return tuple(name for name, count in found if count) or protocols
@@ -245,7 +245,7 @@ def _groups(
 
     Indices ``None`` mean all questions.
 
-    A question is refused if the variant does not support its work, hosts or link.
+    A question is refused if the variant does not support the requested hosts, link or work of the application.
     """
     with_work = np.zeros(1, dtype=bool)
     if model.work_problem():

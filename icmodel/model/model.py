@@ -56,7 +56,7 @@ class Model:
         Called during the first question, after each metric that ``hybrid`` fits, with the number of finished fits
         and the total number of fits.
     cache : bool
-        Whether fits of ``hybrid`` are read from and written to the user's cache folder; those in the
+        Whether fits of ``hybrid`` are read from and written to the user's cache folder; fits in the
         dataset's folder (`icmodel fit`) are always read.
     constants : Constants
         Weights of the candidates in the fits of ``hybrid``; change them only to compare with the shipped values.
@@ -222,7 +222,7 @@ class Model:
         keywords : mapping
             Keywords of `predict`, `predict_many` or `icmodel.sweep`.
         own : tuple of str
-            Further keywords of that function, which an error may offer.
+            Further keywords of the calling function, which an error may suggest.
 
         Raises
         ------
@@ -388,8 +388,8 @@ class Model:
     def greatest_goodput_bps(self, scenario: Scenario) -> float | None:
         """Upper bound of the goodput by theory [b/s], equal for all variants; ``None`` if nothing bounds it.
 
-        Two terms bound the goodput: the wire at the requested line rate, and the application's work, since a core
-        handles one frame at a time (bottleneck law: P. J. Denning, J. P. Buzen, ACM Computing Surveys 10, 1978).
+        Two terms bound the goodput: the wire at the requested line rate, and the application's work.  A core works on
+        one frame at a time (bottleneck law: P. J. Denning, J. P. Buzen, ACM Computing Surveys 10, 1978).
         """
         path, payload_bytes = self._wire(scenario), scenario.payload_bytes
         payload = np.array([float(payload_bytes)])
@@ -454,8 +454,8 @@ class Model:
         Parameters
         ----------
         outside : "refuse", "nan" or "extrapolate"
-            Treatment of questions outside the dataset.  "refuse" raises OutOfDomain with their number and the first
-            of them; "nan" answers NaN; "extrapolate" answers, marked ``extrapolated``.
+            Treatment of questions outside the dataset.  "refuse" raises OutOfDomain, whose message gives the number of
+            such questions and the first one; "nan" answers NaN; "extrapolate" answers, marked ``extrapolated``.
         metrics : sequence of str, optional
             Metrics to predict; all by default.
         intervals : bool
@@ -532,7 +532,7 @@ class Model:
         Parameters
         ----------
         outside, metrics, intervals, threads, **question
-            As those of `predict_many`.
+            As in `predict_many`.
 
         Returns
         -------
@@ -542,7 +542,7 @@ class Model:
         Raises
         ------
         UnitError, ScenarioError, OutOfDomain
-            As those of `predict_many`.
+            As in `predict_many`.
 
         Examples
         --------
@@ -563,7 +563,7 @@ class Model:
         intervals: bool,
         threads: int | None,
     ) -> tuple[QuestionTable, dict[str, NDArray[Any]]]:
-        """Questions as a table, and their answers by column."""
+        """Make a table of questions from keywords, and answer it; return the table, and the answers by column."""
         from icmodel.model.many import BatchOptions, answer_columns, question_table  # for arrays
 
         def reason(keywords: Mapping[str, object]) -> str:

@@ -173,6 +173,6 @@ def output_of(command: Sequence[str], longest_s: float, stdin: bytes | None = No
 
 
 def error_line(errors: bytes) -> str:
-    """Find the last line of a command's standard error, without the name of icprobe."""
+    """Return the last line of a command's standard error, without the prefix ``icprobe:``."""
     lines = errors.decode("utf-8", "replace").strip().splitlines()
     return lines[-1].removeprefix("icprobe: ") if lines else "it said nothing"

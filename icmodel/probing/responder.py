@@ -30,7 +30,7 @@ RESPONDER = (
     "exec 3<&0; {serve} & p=$!; (cat; kill $p) <&3 >/dev/null 2>&1 & c=$!; "
     "wait $p; s=$?; kill $c 2>/dev/null; exit $s"
 )
-"""Shell command that ends a responder when its standard input closes; `cat` waits for this.
+"""Shell command that runs a responder, and ends it when standard input closes (`cat` waits for the end of input).
 
 Standard input also closes if icmodel is killed.
 """
@@ -39,12 +39,12 @@ MOST_OUTPUT_BYTES = 65536
 
 
 def short_name(folder: Path) -> str:
-    """Short name of a folder: eight hexadecimal digits of the hash of its path."""
+    """Return a short name of a folder: eight hexadecimal digits of the hash of its path."""
     return hashlib.sha256(str(folder.resolve()).encode("utf-8")).hexdigest()[:8]
 
 
 def private(folder: Path) -> Path:
-    """Path of the private folder for the key of a measurement.
+    """Return the path of the private folder for the key of a measurement.
 
     Each combination of records folder, user and machine has a path of its own, so a continued measurement finds its
     path again. The path is short because the operating system limits the length of socket paths.
@@ -56,7 +56,7 @@ def private(folder: Path) -> Path:
 
 @contextmanager
 def new_key(probe: Path, folder: Path) -> Iterator[Path]:
-    """Make a new icprobe key in a folder that only this user can read; remove both at the end.
+    """Make a new icprobe key in a folder that only this user can read; remove key and folder at the end.
 
     If a killed icmodel left a folder behind, that folder is replaced.
 
@@ -125,7 +125,7 @@ def until_stdin_ends(serve: Sequence[str]) -> list[str]:
 
 @contextmanager
 def responder(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Start an ``icprobe serve`` process that accepts runs; it ends with the context.
+    """Start an ``icprobe serve`` process that accepts runs, and end it when the context exits.
 
     Raises
     ------

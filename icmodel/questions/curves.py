@@ -62,7 +62,7 @@ class Form(BaseModel):
     ranges: list[Range]
     options: list[OptionAxis]
     metrics: list[str]
-    words: dict[str, str] = Field(description="Metric -> words.")
+    words: dict[str, str] = Field(description="Metric -> its name in words.")
     whose: str
 
 

@@ -43,7 +43,9 @@ def answer(
     extrapolate: bool = False,
     metrics: tuple[str, ...] | None = None,
 ) -> tuple[Prediction, str]:
-    """Predict a question in words; also returns a line that states the solved value, or an empty text.
+    """Answer a question given as texts: return the prediction, and a line with the solved value.
+
+    The line is empty if no parameter is solved for.
 
     Parameters
     ----------
@@ -118,7 +120,7 @@ def solve_for(
     Raises
     ------
     OutOfDomain
-        If no value of the parameter reaches the goodput with the whole interval.
+        If no value of the parameter makes the whole goodput interval reach ``goodput_bps``.
     """
     from icmodel.solve import SOLVERS, solved  # rarely needed
 

@@ -1,4 +1,4 @@
-"""Questions of the what-if page: words in, evidence, refused fields, and the question for other tools."""
+"""Questions of the what-if page: parsing, dataset rows used, fields named by errors, and export to other tools."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHORT = Field(max_length=200)
 
 
 class Question(BaseModel):
-    """One question in the words of the command line; an empty text is a parameter that is not given."""
+    """Question as texts of the command line; an empty text means that the parameter is not given."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -43,7 +43,7 @@ class Question(BaseModel):
         return {name: text.strip() for name, text in self.words.items() if text.strip()}
 
     def values(self) -> dict[str, float]:
-        """Given parameters in SI, by their SI names.
+        """Return the given parameters in SI units, by SI name such as ``payload_bytes``.
 
         Raises
         ------
@@ -57,13 +57,13 @@ class Question(BaseModel):
         }
 
     def keywords(self, data: Dataset, values: Mapping[str, object]) -> dict[str, object]:
-        """Keywords of a scenario or of many: protocol, options, and the given parameters in SI."""
+        """Return the arguments of `icmodel.scenario.scenario`: protocol, options, and the given values in SI units."""
         options = {axis: value for axis, value in self.options.items() if value}
         return {"protocol": self.protocol or data.default_protocol, **values, "options": options}
 
 
 def parse_word(name: str, text: str) -> dict[str, float]:
-    """Parse a parameter of a question; returns its SI name with its number.
+    """Parse a parameter of a question, and return its number by SI name.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def parse_word(name: str, text: str) -> dict[str, float]:
 
 
 class Bar(BaseModel):
-    """A term of the latency or a bound of the goodput; ``share`` is a fraction of the greatest."""
+    """Bar for a latency term or a goodput bound; ``share`` is its length relative to the longest bar."""
 
     name: str
     text: str
@@ -99,7 +99,7 @@ class Bar(BaseModel):
 
 
 class RowText(BaseModel):
-    """A row of the dataset that an answer uses."""
+    """Dataset row that an answer uses, with its values as texts."""
 
     line: int
     metric: str
@@ -111,7 +111,7 @@ class RowText(BaseModel):
 
 
 def limited_by(found: Prediction) -> str:
-    """Return the bottleneck in words; a request below capacity also names the least bound above it."""
+    """Return the bottleneck in words; if it is the request, also the least of the other goodput bounds."""
     name = limit_name(found.bottleneck)
     others = [(bps, bound) for bound, bps in found.bounds.items() if bound != "request"]
     if found.bottleneck == "request" and others:
@@ -121,7 +121,7 @@ def limited_by(found: Prediction) -> str:
 
 
 def bars(metric: str, parts: Mapping[str, float], decisive: Callable[..., float]) -> list[Bar]:
-    """Convert the parts of a metric to bars; ``decisive``, ``min`` or ``max``, selects the marked bar."""
+    """Convert the parts of a metric to bars; ``decisive``, ``min`` or ``max``, selects the bar that decides."""
     finite = [value for value in parts.values() if math.isfinite(value)]
     longest, marked = max(finite, default=0.0), decisive(finite, default=0.0)
     return [

@@ -1,7 +1,7 @@
 """Predict each variant of each stream alone (without other streams), by one prediction of an artificial system.
 
 In that system, every variant of every stream has its own copies of devices, switches and links. So no two variants
-share a resource. Of streams that differ only in their names, one is included.
+share a resource. If streams differ only in their names, the system contains only one of them.
 """
 
 from __future__ import annotations
@@ -108,13 +108,13 @@ class AlonePredictions:
     rows : array of int (streams,)
         Index of each stream into ``ratios``, ``metrics`` and ``judged``. Equal streams share an index.
     ratios : sequence of tuple
-        Bits on the wire per useful bit, for each port of the stream's path.
+        For each distinct stream, the bits on the wire per useful bit at each port of its path.
     metrics : sequence of mapping
-        Estimates of all metrics of a stream.
-    judged : sequence of Judged
-        Judged requirements of a stream.
+        For each distinct stream, the estimates of all metrics.
+    judged : sequence of tuple of Judged
+        For each distinct stream, its judged requirements.
     names : sequence of str
-        Name of a stream; for equal streams the last name.
+        Name of each distinct stream; for equal streams the last name.
     """
 
     offered_bps: Floats
@@ -131,10 +131,10 @@ class AlonePredictions:
     def usage(
         self, system: System, stream: Stream, at: Ints, sends: bool
     ) -> Iterator[tuple[str, Floats]]:
-        """Yield the resources of a stream, each with the utilisation by 1 b/s of each variant.
+        """Yield the name of each resource that a stream uses, and its utilisation per 1 b/s, array (variants,).
 
-        Resources are ports, interfaces and processors. Only one copy of a multicast has ``sends``, and loads the
-        processor of the sender.
+        Resources are ports, interfaces and processors. ``at`` has the index of each variant of the stream. If
+        ``sends`` is false, another copy of the same multicast already loads the sender's processor.
         """
         ratios = [self.ratios[row] for row in self.rows[at].tolist()]
         for hop, name in enumerate(stream.path):
@@ -149,7 +149,7 @@ class AlonePredictions:
                 yield f"processor {device.name}", busy / device.cores
 
     def nearest(self) -> Iterator[tuple[Judged, str]]:
-        """Yield for each requirement the verdict closest to met among all streams, and the name of that stream."""
+        """Yield, for each requirement, the verdict of the stream that comes closest to meeting it, and the stream's name."""
 
         def distance(one: Judged) -> tuple[bool, int, float]:
             margin = one.verdict.margin
@@ -179,7 +179,7 @@ def predict_alone(streams: Sequence[LoneStream], models: Models | None) -> Alone
 
 
 def _distinct(streams: Sequence[LoneStream]) -> tuple[Ints, list[LoneStream]]:
-    """Keep one of all equal streams: the index of each stream into those kept, (streams,), and those kept."""
+    """Remove duplicates; return each stream's index into the distinct streams, (streams,), and these streams."""
     indices: dict[str, int] = {}
     rows = np.array(
         [indices.setdefault(lone.identity, len(indices)) for lone in streams], dtype=np.int64

@@ -1,4 +1,4 @@
-"""Choices of a search: variants of each table of streams, and all combinations for devices, switches and links."""
+"""Choices of a search: variants of each table of streams, and option combinations of devices, switches and links."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class Variant:
         }
 
     def changed(self, own: Variant) -> dict[str, str]:
-        """Differences between this variant and the file's own, as text by parameter."""
+        """Return the values of this variant that differ from the file's own variant, as text by parameter."""
         mine, theirs = self.texts(), own.texts()
         return {name: text for name, text in mine.items() if text != theirs[name]}
 
     def order(self) -> tuple[str, float, float, float, int]:
-        """Sort key, independent of the order in the file."""
+        """Return a sort key that does not depend on the order in the file."""
         known = (self.payload_bytes, self.rate_fps, self.cores)
         payload, rate, cores = (-1.0 if value is None else float(value) for value in known)
         return self.protocol, payload, rate, cores, self.priority
@@ -91,7 +91,7 @@ def variants(
                 made = table.produces.producer(payload) if rate == WHOLE_MESSAGES else None
                 if isinstance(rate, float | int):
                     rates.add(float(rate))
-                elif made is None or payload is None:  # the source's rate, even for whole messages
+                elif made is None or payload is None:  # None: rate of the traffic source
                     rates.add(None)
                 else:
                     rates.add(math.ceil(made.message_bytes / payload) / made.period_s)
@@ -109,7 +109,7 @@ def _payloads(
 ) -> set[int | None]:
     """Return the payloads of a stream [B]: the file's own, the listed choices, and aligned payloads if chosen.
 
-    Aligned payloads fill 1, 2, 4, 8, … packets; the last is the greatest aligned one within the measured range.
+    Aligned payloads fill 1, 2, 4, 8, … packets. The greatest aligned payload within the measured range is added.
     """
     on = wire(stream.protocol, system.links_of(stream)[0])
     sizes: set[int | None] = {own.payload_bytes}

@@ -133,7 +133,7 @@ class Design:
         return found
 
     def opened(self) -> OpenSystem:
-        """Return the document of this design: that of its network, with the chosen variants."""
+        """Return the document of this design: the network's document with the chosen variants of streams."""
         file = self.space.networks[self.network].open
         chosen = {name: loads.variants[index] for name, loads, index in self._tables()}
         streams = tuple(chosen[table.name].apply(table) for table in file.document.streams)
@@ -217,7 +217,7 @@ def search_space(file: OpenSystem, models: Models, most: int = MOST_DESIGNS) -> 
             found.append(replace(scored, variants=indices))
     scored = ordered(joined(found))
 
-    # A network without variants is counted with as many designs as the file's own network.
+    # The variants of a network left out are unknown: count as many designs as in the file's own network.
     in_one = math.prod(len(index) for index in every[0])
     unexpanded = math.prod(len(parameter.options) for parameter in chosen) - len(expanded)
     contradictory = len(expanded) - len(sound)

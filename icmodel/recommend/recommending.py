@@ -117,7 +117,7 @@ def recommend(
     models = _load_models(file, dataset, variant, cache=cache)
     budget = 1 + MOST_FRONT + MOST_MENDS + MOST_UNDECIDED + 3 * TRIES
     with pool(SEARCH, workers, client) as team:
-        check = team.job(checker, models)  # processes start while this one scores
+        check = team.job(checker, models)  # workers start while this process scores
         space = search_space(file, models, most)
         outcomes, document = space.scores.outcomes, file.document
         checks = Checks(space, check, budget, watch)
@@ -198,7 +198,7 @@ def checker(models: Models) -> Callable[[Question], Checked | None]:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """Predict designs in full, and keep the predictions of a search.
+    """Predictor of designs in full, which keeps the predictions of a search for reuse.
 
     Parameters
     ----------
@@ -243,8 +243,9 @@ class Checks:
     def predict_front(self, left: Ints, verdict: str, most: int) -> int:
         """Predict in full at most ``most`` designs on the Pareto front of the designs ``left``.
 
-        A design whose prediction is worse than ``verdict`` is removed, and a new front is taken, at most `TRIES`
-        designs more. Returns the number of designs on the last front that were not predicted.
+        Designs that are predicted with a worse verdict than ``verdict`` are removed. The front of the rest is then
+        predicted, with at most `TRIES` further designs in total. Returns the number of designs on the last front that
+        were not predicted.
         """
         objectives = rounded(self.space.scores.objectives)
         tries = most + TRIES

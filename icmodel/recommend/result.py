@@ -77,7 +77,7 @@ class Checked(NanEqual):
 
     @property
     def headroom_ratio(self) -> float:
-        """Relative growth of all loads that would fill the first resource; negative if one is overloaded."""
+        """Relative growth of all loads at which the first resource is full; negative if a resource is overloaded."""
         full = self.objective("fullest_ratio")
         return 1 / full - 1 if full > 0 else math.inf
 
@@ -113,7 +113,7 @@ class Searched:
     checked : int
         Number of designs predicted in full.
     unchecked : int
-        Number of designs with scores as good as those on the front that were not predicted.
+        Number of designs on the Pareto front of the scores that were not predicted in full.
     unpredicted : int
         Number of all designs that may meet the requirements but were not predicted.
     """

@@ -73,7 +73,7 @@ def joined(parts: Sequence[Scores]) -> Scores:
 
 
 def ordered(scores: Scores) -> Scores:
-    """Sort designs by their number of differences from the file, which then breaks ties between equal scores."""
+    """Sort designs by their number of differences from the file; of equal scores, a front keeps the first design."""
     order = np.lexsort((*scores.variants.T[::-1], scores.network, scores.changes))
     return Scores(*(getattr(scores, name)[order] for name in COLUMNS))
 
@@ -251,7 +251,8 @@ class TableVariants:
         """Return two arrays of goodputs that a stream needs, by variant [b/s].
 
         The first goodput is demanded by requirements. The second is needed for a whole message to arrive in time. If
-        streams send at once, and the sum of their second goodputs exceeds a resource's capacity, at least one is late.
+        streams send at the same time, their second goodputs add up. If the sum exceeds the capacity of a resource, at
+        least one message is late.
         """
         names = (variants[0].name, variants[0].group)
         requirements = [
@@ -415,7 +416,7 @@ def spread(points: Floats, most: int) -> Ints:
 
 
 def rounded(objectives: Floats) -> Floats:
-    """Round objectives to powers of `SAME_RATIO` (their exponents are returned), so that nearly equal values tie."""
+    """Round objectives to powers of `SAME_RATIO`, so that nearly equal values tie; return the exponents."""
     with np.errstate(divide="ignore"):
         return np.where(
             objectives > 0, np.round(np.log(objectives) / math.log(SAME_RATIO)), -np.inf

@@ -286,7 +286,7 @@ Sections = Iterable[tuple[str, str, Iterable[Block]]]
 def page_json(
     title: str, question: str, basis: str, answer: Conclusion | None, sections: Sections
 ) -> dict[str, Any]:
-    """Return a report page as JSON. Without an answer, its outcome and its sentence are empty."""
+    """Return a report page as JSON. If ``answer`` is None, the outcome and the sentence are empty."""
     answer = answer or Conclusion("", "", ())
     return {
         "title": title,

@@ -121,7 +121,7 @@ class _Plot:
     def x(self) -> Spec:
         """Vega-Lite encoding of the x axis.
 
-        The axis is logarithmic for payloads, and also for loads if the requested load is too small to see otherwise.
+        A payload axis is logarithmic. A load axis is logarithmic if the requested load would not be visible linearly.
         """
         layers = ("predicted", "benchmarked")
         xs = [x for layer in layers for x in _numbers(self.field, self.data[layer])]
@@ -153,8 +153,8 @@ class _Plot:
     def y(self) -> Spec:
         """Vega-Lite encoding of the y axis.
 
-        The axis is logarithmic for times over a wide range. It is also logarithmic for rates [b/s] if the prediction or
-        the limit is too small to see otherwise.
+        An axis of times is logarithmic if they span a factor above 30. An axis of rates [b/s] is logarithmic if the
+        prediction or the limit would not be visible linearly.
         """
         metric = self.metric
         drawn = [number for rows in self.data.values() for number in _numbers(metric, rows)]
@@ -229,8 +229,8 @@ class _Plot:
     def fill(self, field: str, *first: Spec) -> Spec:
         """Return the Vega-Lite fill colour of points, by their entry in the legend.
 
-        ``field`` is the data field with the name of a point's legend entry. ``first`` are conditions to test before
-        those for the legend entries.
+        ``field`` is the data field with the name of a point's legend entry. ``first`` are conditions that are tested
+        before the conditions for legend entries.
         """
         shaded = [
             {"test": f"datum.{field} === '{name}'", "value": SHADES[int(str(row["shade"]))]}
@@ -335,6 +335,6 @@ def layers(plot: _Plot) -> Iterator[Spec]:
 
 
 def _layer(name: str, kind: str, style: Spec, encoding: Spec) -> Spec:
-    """Make one Vega-Lite layer of a plot, from the name of its data, kind and style of its mark, and encoding."""
+    """Make one Vega-Lite layer of a plot. ``name`` is its dataset; ``kind`` and ``style`` define its mark."""
     mark = {"type": kind, "aria": False, **style}
     return {"data": {"name": name}, "mark": mark, "encoding": encoding}

@@ -78,7 +78,7 @@ def name_cell(name: str, note: str = "") -> Cell:
 
 
 def rests(basis: str, rule: str = "") -> str:
-    """Return the basis of a number (its kind of evidence) as text, with its rules."""
+    """Return the basis of a number (its kind of evidence) as text, with the names of the dataset's rules."""
     return f"{basis} ({rule})" if basis and rule else basis or "nothing predicted"
 
 
@@ -127,7 +127,7 @@ COST = "not stated: a use case has no costs, a system file may"
 MOST_OPEN = 2
 """Maximum number of doubts about undecided requirements on a first page, so that other doubts have room."""
 MOST_DATASETS = 3
-"""Maximum number of datasets whose hashes are printed on a first page; with more datasets, none are."""
+"""Maximum number of datasets whose hashes are printed on a first page; with more datasets, no hash is printed."""
 
 
 # --- an evaluation ----------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def _numbers(findings: Iterable[Finding]) -> Table:
 def picture(plots: Sequence[Block], decisive: Finding) -> Figure | None:
     """Choose the plot for the first page: the deciding metric of the deciding stream.
 
-    If it was not plotted, another plot is chosen, if possible of the same stream. Returns None if there are no plots.
+    If this metric was not plotted, another plot is chosen, if possible of the same stream. Returns None without plots.
     """
     heading, found = "", []
     for block in plots:
@@ -311,7 +311,7 @@ def _doubts(evaluation: Evaluation, ranked: Sequence[Finding]) -> Iterator[str]:
 def parts(answer: Answer, model: Model | None = None) -> Table:
     """Return a table that splits a stream's goodput and mean latency into network, hosts and application.
 
-    If the stream has no prediction, the column of the network has the bounds by theory.
+    If the stream has no prediction, the network column shows the bounds by theory.
     """
     rows = (
         (Cell("goodput"), *map(Cell, goodput_parts(answer, model))),

@@ -1,4 +1,4 @@
-"""Comparison of interconnects as text and as a report: a row per link, deciding measurements, and reasons."""
+"""Comparison of interconnects as text and as a report: a row per link, reasons, and measurements for open verdicts."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def page(comparison: Comparison, masthead: Masthead = PLAIN, file: str = "") -> 
 
 
 def conclude(comparison: Comparison, ranked: Sequence[Row]) -> Conclusion:
-    """Return the conclusion of a comparison: which links meet the use case, in one sentence and in named parts."""
+    """Return the conclusion of a comparison: its verdict, its best link, and the number of links by verdict."""
     _, counts = headline(comparison)
     best = ranked[0]
     verdict = {
@@ -246,8 +246,8 @@ def protocol_text(row: Row) -> str:
 def decided_text(row: Row) -> str:
     """Return as text the value that decides a link's verdict, with its limit.
 
-    If the value is unknown, a finite end of its interval is shown. If the link is undecided, the number of other
-    undecided requirements is added.
+    An unknown value is replaced by a finite end of its interval. The text of an undecided link ends with the number of
+    its other undecided requirements.
     """
     verdict = row.decisive.verdict
     requirement, estimate = verdict.requirement, verdict.estimate
@@ -280,7 +280,7 @@ def row_cells(row: Row) -> tuple[str, ...]:
 
 
 def link_table(best_first: Sequence[Ranked]) -> Table:
-    """Return a table of the ranked links, each with verdict, class, and the deciding value with its interval."""
+    """Return a table of the ranked links: verdict, class (such as ``hosts open``), deciding value and its interval."""
     verdict, decided, rows = COLUMNS.index("verdict"), len(COLUMNS) - 1, []
     for one in best_first:
         texts, decisive = row_cells(one.row), one.row.decisive.verdict
@@ -294,7 +294,7 @@ def link_table(best_first: Sequence[Ranked]) -> Table:
 
 
 def why(one: Ranked) -> Iterator[str]:
-    """Yield one sentence on the class of a ranked link, then the reasons for its verdict."""
+    """Yield a sentence that explains the class of a ranked link, then the reasons for its verdict."""
     yield f"{one.sentence}."
     yield from reasons(one.row)
 

@@ -1,6 +1,6 @@
 """Write verdicts as JUnit XML for CI servers: a test case for each requirement.
 
-A requirement that is not met or undecided is a failed test; the type of the failure tells which. An undecided
+A requirement that is not met or undecided is a failed test; the type of the failure is the outcome. An undecided
 requirement is not a skipped test, since CI servers show skipped tests as passed.
 """
 

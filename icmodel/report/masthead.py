@@ -22,7 +22,7 @@ KEYS = ("organisation", "logo", "accent", "footer", "author", "project", "revisi
 """Keys of the template file of a report."""
 MOST_LOGO_BYTES = 1_000_000
 MOST_BEFORE_SVG = 4_000
-"""Maximum number of bytes before the first element of an SVG file [B]."""
+"""Number of leading bytes of an SVG file that must contain its ``<svg`` tag."""
 EPOCH = "SOURCE_DATE_EPOCH"
 """Environment variable with the date of reproducible builds, in seconds since 1970; see reproducible-builds.org."""
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -96,7 +96,7 @@ def masthead(
     Parameters
     ----------
     date : str, optional
-        Date in the form ``2026-11-25``; by default that of the environment variable ``SOURCE_DATE_EPOCH``, if set.
+        Date in the form ``2026-11-25``; by default the date in the environment variable ``SOURCE_DATE_EPOCH``, if set.
     template : str or Path, optional
         TOML file with the keys organisation, logo, accent, footer, author, project and revision.
 

@@ -142,7 +142,7 @@ def plain(value: object) -> Any:
 def column_widths(table: Table) -> list[float]:
     """Return the width of each column of a table [characters].
 
-    A narrow column is as wide as its longest text. Wider columns share the remaining width equally.
+    A column gets the width of its longest text, if that fits. The other columns share the remaining width equally.
     """
     wanted = []
     for index, column in enumerate(table.columns):

@@ -40,7 +40,7 @@ from icmodel.scenario import Scenario
 FASTEST = ("goodput_bps", "sent_bps", "frames_per_s")
 """Metrics that are plotted at unlimited offered load; the requested goodput is a separate line."""
 BORROWED = "never measured so: the points are of the options most alike"
-"""Note on a plot whose dataset rows have other options than the scenario."""
+"""Subtitle of a plot whose dataset rows have other options than the scenario."""
 
 
 def metric_plot(
@@ -187,7 +187,7 @@ def datasets(
 
 
 def predicted_line(walk: Profile, metric: str) -> Iterator[Row]:
-    """Yield the points of the predicted line, split into pieces that are extrapolated or not.
+    """Yield the points of the predicted line, cut into pieces where extrapolation begins or ends.
 
     Neighbouring pieces share a point.
     """
@@ -239,7 +239,7 @@ def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
 def benchmarked_points(walk: Profile, metric: str) -> Iterator[Row]:
     """Yield the dataset rows of a plot as points, each with its legend entry and its shade.
 
-    The shade is the index of a fill colour; 0 is that of the scenario's payload. On a load axis, a row of unlimited
+    The shade is the index of a fill colour; index 0 marks the scenario's payload. On a load axis, a row of unlimited
     load is placed at the right end.
     """
 

@@ -109,7 +109,7 @@ def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = Fals
 
 
 def _moved(base: Scenario, over: str, x: float) -> Scenario:
-    """Return the scenario with another value of the parameter on the plot's axis."""
+    """Return the scenario with the value ``x`` of the parameter that the plot's axis varies."""
     if over == "cores":
         return replace(base, cores=int(x))
     if over == "load":
@@ -121,7 +121,7 @@ def _moved(base: Scenario, over: str, x: float) -> Scenario:
 def answering_rows(model: Model, scenario: Scenario) -> Rows:
     """Return the dataset rows used for a scenario.
 
-    If their options differ from the requested ones, the result also has the reason.
+    If no row has the requested options, rows with other options are returned, with the reason.
     """
     return model.rows(scenario.protocol, dict(scenario.options))
 
@@ -141,8 +141,8 @@ def _payloads(model: Model, scenario: Scenario) -> list[float]:
 def _loads(model: Model, here: Prediction) -> list[float]:
     """Return the loads to plot [b/s]: evenly spaced ones, benchmarked ones, the request, and the greatest achieved one.
 
-    If the request is too small to see on a linear axis, loads evenly spaced on a log scale are added. They start at a
-    third of the request.
+    If the request is too small to see on a linear axis, further loads start at a third of the request. They are evenly
+    spaced on a log scale.
     """
     last = greatest_load_bps(model, here)
     loads = {last * (step + 1) / STEPS for step in range(STEPS)} | {last / (8 * STEPS)}
@@ -172,7 +172,8 @@ def _greatest_achieved_bps(model: Model, scenario: Scenario) -> float:
 def greatest_load_bps(model: Model, here: Prediction) -> float:
     """Return the right end of the load axis of a plot [b/s].
 
-    It is 10 % above the greatest of the request, the greatest goodputs, and the loads of dataset rows.
+    It is 10 % above the greatest of these: the request, the goodput at unlimited load, the goodput limit by theory, and
+    the loads of the dataset rows used.
     """
     request_bps = here.scenario.requested_goodput_bps
     ends = [

@@ -142,7 +142,7 @@ def _best(found: Recommendation) -> Checked:
 
 
 def _open(one: Checked) -> Iterator[Block]:
-    """Yield blocks on the open requirements of a design, and on the measurements that would decide them."""
+    """Yield blocks on the requirements that a design does not surely meet, and on measurements that would decide."""
     if not one.open:
         yield Text("All requirements are met.")
         return
@@ -191,7 +191,7 @@ def _design_table(found: Recommendation, some: Sequence[Checked]) -> Table:
 
 
 def _front(found: Recommendation, line: str) -> Front:
-    """Make the first page of a recommendation: a table of designs, or of open requirements if no design meets all."""
+    """Make the first page of a recommendation. If no design meets all requirements, its table lists the open ones."""
     best = _best(found)
     if found.front:
         shown = designs(found)
@@ -269,7 +269,7 @@ def _doubts(found: Recommendation, best: Checked) -> Iterator[str]:
 
 
 def _plot(found: Recommendation) -> Figure | None:
-    """Plot the greatest mean latency of designs over their busy cores; None if no design has both numbers."""
+    """Plot each design at its busy cores (x) and greatest mean latency (y); None if no design has both numbers."""
     groups = ((OWN, (found.own,)), (ON_FRONT, found.front), (OPEN, found.undecided))
     points = [
         {
@@ -333,7 +333,7 @@ def judged_text(verdict: Verdict) -> str:
 def value_text(verdict: Verdict) -> str:
     """Return the value of a verdict as text.
 
-    If the interval of the value contains the limit, the interval is returned instead.
+    An unknown or undecided value is shown as its interval. A value that grows without limit is named as such.
     """
     limit, estimate = verdict.requirement, verdict.estimate
     if estimate.absent and verdict.outcome == NOT_MET:
@@ -361,7 +361,7 @@ def changes(changed: Mapping[str, str]) -> str:
 
 
 def searched_lines(found: Recommendation) -> Iterator[str]:
-    """Yield lines on a search: number of designs, numbers left out for each reason, and number predicted in full."""
+    """Yield lines on a search: the number of designs, how many each reason excluded, and how many were predicted."""
     search = found.searched
     counts = search.counts
     far = "are not looked at"

@@ -134,7 +134,7 @@ def _why(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
 def _findings(
     caption: str, findings: Iterable[Finding], told: Callable[[Finding], Iterable[str]]
 ) -> Table:
-    """Return a table of judged requirements: the verdict on each, and the text that ``told`` yields."""
+    """Return a table of judged requirements: the verdict, and the joined texts that ``told`` yields."""
     rows = tuple(
         (
             Cell("", outcome=finding.outcome),
@@ -148,7 +148,8 @@ def _findings(
 def _judged(finding: Finding) -> Iterator[str]:
     """Yield the parts of the short text on a judged requirement.
 
-    They are value and limit. If the requirement is not met or undecided, margin and change or measurement follow.
+    The value and its limit come first. If the requirement is not met or undecided, its margin follows, and a change
+    that would meet it or a measurement that would decide it.
     """
     yield finding_text(finding)
     if finding.outcome != MET:
@@ -156,7 +157,7 @@ def _judged(finding: Finding) -> Iterator[str]:
         yield margin_text(finding.verdict)
         if finding.outcome == NOT_MET:
             yield finding.remedy
-        elif ground.weak:  # the reason why a stream has no prediction is printed once, below
+        elif ground.weak:  # a stream without a prediction is explained once, below the requirements
             yield ground.settle
 
 

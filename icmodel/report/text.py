@@ -35,12 +35,12 @@ from icmodel.requirement import outcome_text
 from icmodel.table import GAP, padded
 
 LEAST_ROOM = 20
-"""Least width for the text after the start of a line [characters]; with less width, it is not wrapped."""
+"""Least width for the text after the start of a line [characters]; with less width, the line is not wrapped."""
 
 Line = tuple[str, str]
 """One line of a text page: its start (such as ``- ``), and the text after it.
 
-The wrapped text is indented to its first character (hanging indent).
+Wrapped lines are indented to the first character of the text (hanging indent).
 """
 
 
@@ -74,7 +74,7 @@ def blocks_text(blocks: Iterable[Block], width: int = WIDTH) -> str:
 
 
 def _printed(lines: Iterable[Line], width: int) -> str:
-    """Wrap lines to a width, and replace control characters, which could control the terminal, by ``�``."""
+    """Wrap lines to a width, and replace each control character by ``�`` so that no text controls the terminal."""
     printed = []
     for start, text in lines:
         parts = [f"{start}{text}"]

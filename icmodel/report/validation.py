@@ -247,7 +247,7 @@ def _shown(caption: str, table: Table[str]) -> Shown:
 
 
 def scores_table(validation: Validation, trial: Trial) -> Table[str]:
-    """Return a table of errors and coverage by metric; for held-out runs also the noise."""
+    """Return a table of errors, coverage and noise by metric; for held-out runs also the noise of repeated runs."""
     held_out = trial.kind == HELD_OUT
     errors = ("#median", "#p25", "#p75", "#p95", "#greatest")
     columns = ("metric", "#rows", "#points", *errors, "#covered", "95 % of it", "#half width")
@@ -286,7 +286,7 @@ def _error(of: str, number: float | None) -> str:
 
 
 def _coverage(coverage: Coverage | None) -> tuple[str, str]:
-    """Return the share of rows inside their intervals, and the 95 % interval of this share."""
+    """Return two texts: the share of rows inside their intervals, and the 95 % interval of this share."""
     if coverage is None:
         return "–", "–"
     return f"{100 * coverage.share:.1f} %", f"{100 * coverage.low:.1f} … {100 * coverage.high:.1f}"
@@ -336,7 +336,7 @@ def worst_table(data: Dataset, trial: Trial) -> Table[str]:
 
 
 def point_text(data: Dataset, point: Point) -> str:
-    """Return a dataset row as text: protocol, options, and counts (such as cores) other than the default."""
+    """Return a dataset row as text: protocol, options, and each count (such as cores) that is not the default."""
     parts = [point.protocol, *(f"{a}={value}" for a, value in data.options_of(point).items())]
     for name, usual in (("cores", None), ("switches", 0), ("endpoints", 1)):
         count = getattr(point, name)

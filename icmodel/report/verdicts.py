@@ -148,7 +148,7 @@ def least_change(evaluation: Evaluation) -> str:
 
 
 def verdicts(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield blocks on the verdicts: table of candidates, the chosen candidate, and the other ones collapsed."""
+    """Yield blocks on the verdicts: table of candidates, the chosen candidate, and the other candidates collapsed."""
     chosen = evaluation.chosen
     if len(evaluation.candidates) > 1:
         rows = []
@@ -325,10 +325,7 @@ def finding_rests(finding: Finding) -> str:
 
 
 def headroom_text(finding: Finding) -> str:
-    """Return as text how much the requested goodput exceeds the needed one.
-
-    The text is empty if the verdict has no such margin.
-    """
+    """Return as text how much the requested goodput exceeds the needed goodput; empty without such a margin."""
     if finding.asked_margin is None:
         return ""
     if not finding.asked_margin:
@@ -385,7 +382,7 @@ def about(finding: Finding) -> str:
 
 
 def ground_text(datasets: Iterable[str], states_devices: bool) -> str:
-    """Return as text the evidence of an answer: datasets, and devices that state their own times, or theory."""
+    """Return the evidence of an answer as text: its datasets or else theory, and devices with stated times, if any."""
     named = ", ".join(datasets)
     if states_devices:
         return f"{named or 'theory'} and devices as stated"

@@ -48,7 +48,7 @@ class Interconnect(Part):
 
 
 class DatasetDocument(Part):
-    """JSON answer of `icmodel datasets show`: the keys of dataset.toml, and the counts of its rows."""
+    """JSON answer of `icmodel datasets show`: the keys of dataset.toml, axis values, and numbers of rows."""
 
     schema_version: Version
     id: str

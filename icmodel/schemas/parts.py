@@ -130,7 +130,7 @@ class MistakeText(Part):
 class ErrorText(Part):
     """Error in a JSON answer: its class, its sentence, and its place in a file or on the command line.
 
-    ``mistakes`` lists every mistake of a refused file; of other errors it is empty.
+    ``mistakes`` lists every mistake of a refused file; it is empty for other errors.
     """
 
     kind: str

@@ -96,7 +96,7 @@ class CheckedSystem(Part):
 
 
 class Bound(Part):
-    """Worst-case bound of a stream's latency, with its method and its parts."""
+    """Worst-case bound of a stream's latency [s], with its method and its parts."""
 
     value: float
     method: str
@@ -193,14 +193,14 @@ class JudgedRequirement(Verdict):
 
 
 class OpenRequirement(JudgedRequirement):
-    """Requirement that a design may not meet, and the measurement that would decide it."""
+    """Requirement that a design does not meet, or may not meet, and the measurement that would decide it."""
 
     where: str
     settle: str
 
 
 class NearestRequirement(JudgedRequirement):
-    """Requirement that no design meets, judged for one stream, by the choice that comes nearest to the limit."""
+    """Requirement that no design meets, judged for one stream with the choice that comes nearest to the limit."""
 
     stream: str
 
@@ -296,7 +296,10 @@ class Compared(Part):
 
 
 class Bounded(Part):
-    """Latency bound of a verified stream, and the greatest measured latency."""
+    """Latency bound of a verified stream, and its greatest measured latency [s].
+
+    ``measured`` leaves out passes in which the machine was stopped; ``measured_stolen`` is the greatest in these.
+    """
 
     bound: Number
     measured: Number
@@ -317,7 +320,7 @@ class VerifiedStream(Part):
 
 
 class LabCopy(Part):
-    """Copy of a system that is built in the lab, possibly slower and smaller."""
+    """Lab system: the copy of a system that the lab builds, possibly slower and with fewer members."""
 
     slower: float
     members: int | None

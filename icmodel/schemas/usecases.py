@@ -86,7 +86,7 @@ class Finding(Verdict):
 
 
 class StreamAnswer(Part):
-    """Answer for one stream of a candidate: its question, and its prediction or the reason for none."""
+    """Answer for one stream of a candidate: its question, and its prediction or the reason why it has none."""
 
     stream: str
     why: str
@@ -134,7 +134,7 @@ class Evaluation(Part):
 
 
 class OldAndNew(Part):
-    """A verdict in the earlier result and in today's result."""
+    """Verdict in the earlier result and in the new result."""
 
     old: Outcome
     new: Outcome

@@ -132,7 +132,10 @@ def answer_sheet(
 
 
 class _Column(NamedTuple):
-    """Column of a sheet with a parameter: SI name, unit in the heading, and parser of a text with a unit."""
+    """Sheet column of a parameter: SI name, unit in the heading, and parser of texts with a unit.
+
+    ``in_si`` tells whether the heading is the SI name, so that numbers need no unit.
+    """
 
     name: str
     unit: str
@@ -140,7 +143,7 @@ class _Column(NamedTuple):
     in_si: bool
 
     def number(self, cell: Cell) -> float:
-        """Convert a cell to SI: a number has the unit of the column's heading, a text has its own unit.
+        """Convert a cell to SI units. A number is in the unit of the column's heading; a text contains its own unit.
 
         Raises
         ------
@@ -228,7 +231,7 @@ class _Question:
     def read(
         self, columns: Mapping[int, _Column], models: _Models, *, decimal_comma: bool
     ) -> tuple[object, ...]:
-        """Read the scenario of the row, and return its key: rows with equal keys are answered together.
+        """Read the scenario of the row, and return its group key: rows with equal keys are answered together.
 
         Raises
         ------
@@ -293,7 +296,7 @@ class _Models:
 def answer_block(block: Sequence[_Question], outside: str) -> None:
     """Answer rows that have the same model, protocol, options and set of parameters.
 
-    ``outside`` is "refuse" or "extrapolate"; a row that is refused gets the reason.
+    ``outside`` is "refuse" or "extrapolate". A refused row gets the reason in place of an answer.
     """
     import numpy as np
 
@@ -344,7 +347,7 @@ def _answer_alone(question: _Question, outside: str) -> None:
 
 
 def answer_cells(found: Prediction) -> Iterator[Cell]:
-    """Yield the cells of an answer, in the order of `ANSWER_HEADS`; the reason, its last column, is left out."""
+    """Yield the cells of an answer, in the order of `ANSWER_HEADS`, without the last column (the reason)."""
     for one in ANSWERS:
         estimate = found.metrics.get(one.metric)
         if estimate is None or estimate.absent:

@@ -89,7 +89,7 @@ class Calculation:
         return [Template(tuple(PLACE.sub(column, step.formula).split("\0"))) for step in self.steps]
 
     def cell(self, name: str, row: int = 0) -> str:
-        """Return a cell reference to a step of a question, for formulas in other sheets.
+        """Return the cell reference of a step in the row of a question, for formulas in other sheets.
 
         Questions are counted from 0.
         """
@@ -99,7 +99,7 @@ class Calculation:
     # --- look-ups -----------------------------------------------------------------------------
 
     def write_lookups(self) -> None:
-        """Write the sheets of tables, configurations, protocols and lists, and name their columns."""
+        """Write the look-up sheets (tables, configurations, protocols, lists), and define a name for each column."""
         found = self.found
         self._write_table(TABLES, "t_", TABLE_COLUMNS, found.rows)
         for sheet, prefix, records in (
@@ -182,7 +182,7 @@ class Calculation:
 
 
 def write_row(page: Any, line: int, row: Sequence[Cell]) -> None:
-    """Write a row of cells to a sheet: texts, numbers, and nothing for an empty cell."""
+    """Write the texts and numbers of a row to a sheet; empty cells are not written."""
     for place, cell in enumerate(row):
         if isinstance(cell, str):
             page.write_string(line, place, cell)

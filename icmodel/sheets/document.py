@@ -2,7 +2,7 @@
 
 `Evaluation`, `SystemPrediction` and `Recommendation` have documents of the same structure.  An estimate is a mapping
 with value, low, high and basis.  A verdict is a mapping with requirement, outcome and estimate.  A used row names its
-source.  Each row of a sheet names the place of its number in the document.
+source.  Each row of a sheet names the place of its number in the document, as a path of keys.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KEYS = {
     "verdicts": {"requirement", "outcome", "estimate"},
     "sources": {"line", "metric", "value", "source"},
 }
-"""Sheet -> keys that identify a mapping of the document which fills one row of this sheet."""
+"""Sheet -> keys of the mappings in the document that fill one row each of this sheet."""
 NAMES = ("name", "stream", "group", "device", "system", "id")
 """Keys whose value names an item of a list in a JSON document."""
 SUMMARY = ("usecase", "dataset", "datasets", "variants", "searched", "notes", "asked")
@@ -103,7 +103,7 @@ def document_pages(document: Mapping[str, Any]) -> tuple[Page, ...]:
         else:
             estimates.append((" / ".join(place[:-1]), place[-1], found))
 
-    # A recommendation states no estimates but those of its verdicts.
+    # A recommendation has no estimates except those of its verdicts.
     for each in estimates or judged:
         add_estimate(rows, *each)
     pages = [Page(name, Sheet(HEADS[name], tuple(some))) for name, some in rows.items() if some]
@@ -132,8 +132,7 @@ def ground_rows(
 ) -> Iterator[tuple[Cell, ...]]:
     """Yield the datasets of an answer with their checksums, and each requirement with the source that it states.
 
-    They are the sources of an answer that names no rows of a dataset.  An evaluation has one dataset, a system any
-    number.
+    These are the sources of an answer without dataset rows.  An evaluation has one dataset; a system has any number.
     """
     own, datasets = document.get("dataset"), document.get("datasets")
     if isinstance(own, Mapping):
@@ -169,7 +168,7 @@ def _walk(place: Place, part: Any) -> Iterator[tuple[Place, Any]]:
 
 
 def kind_of(part: Mapping[str, Any]) -> str:
-    """Return the sheet of a part of a document that fills one row; empty for estimates and all other parts."""
+    """Return the sheet in which a part of a document fills one row; empty if it fills none, as for estimates."""
     return next((name for name, keys in KEYS.items() if part.keys() >= keys), "")
 
 
@@ -201,7 +200,7 @@ def verdict_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 
 def parts_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
-    """Return the row of a judged time's parts: network, hosts and application; an unknown part is empty."""
+    """Return the row with the parts of a judged latency: network, hosts and application; an unknown part is empty."""
     times = (_cell(found["parts"][f"{part}_s"]) for part in ("network", "hosts", "application"))
     unit = unit_of_metric("latency_max_s").si
     return *_named(place, found), *(
@@ -216,7 +215,7 @@ def _named(place: Place, found: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def design_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
-    """Return the row of a design: its objectives, and its changes of the system file."""
+    """Return the row of a design: its objectives, and its changes to the system file."""
     numbers = [_cell(found.get(name)) for name in OBJECTIVES]
     scaled = [
         number / si if isinstance(number, (int, float)) else None

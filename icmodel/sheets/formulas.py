@@ -1,5 +1,7 @@
 """Formulas of a living workbook as lines of text, ``name = formula``: question, law `corrected`, and answer.
 
+A living workbook is an XLSX file whose formulas answer a question without icmodel.
+
 A step is one column of the calculation sheet; one row is one question.  In a formula ``[name]`` is the cell of another
 step in the same row.  Names that begin with ``t_``, ``k_``, ``p_`` and ``l_`` are columns of the look-up sheets.  An empty
 text stands for an unknown number, and `ENDLESS` for infinity.  All functions exist in Excel 2016 and in LibreOffice.
@@ -60,7 +62,8 @@ class Step(NamedTuple):
 def parse_steps(group: str, lines: str, **words: object) -> Iterator[Step]:
     r"""Yield the steps of a group from lines ``name = formula``.
 
-    Indented lines continue a formula.  Lines that begin with ``#`` are comments.  ``{word}`` stands for one of the words.
+    Indented lines continue a formula.  Lines that begin with ``#`` are comments.  ``{name}`` is replaced by the keyword
+    argument of this name.
 
     Examples
     --------
@@ -90,7 +93,7 @@ def text(words: str) -> str:
 
 
 def first_of(cases: Iterable[tuple[str, str]]) -> str:
-    """Return a formula for the first sentence whose condition holds; an empty text if none holds."""
+    """Return a formula that selects the first sentence whose condition holds; its value is empty if none holds."""
     every = list(cases)
     choices = "".join(f"IF({condition},{sentence}," for condition, sentence in every)
     return choices + '""' + ")" * len(every)
@@ -112,7 +115,7 @@ QUESTION = """
 protocol row = IFERROR(MATCH([protocol],p_protocol,0),0)
 p = MAX([protocol row],1)
 bytes = IF(ISNUMBER([payload]),MAX(INT([payload]),1),1)
-# Requested goodput [b/s]; a product of rate and payload that is whole but for rounding is rounded.
+# Requested goodput [b/s]. If only a rounding error keeps it from a whole number, it is rounded.
 asked = IF(ISNUMBER([requested]),MAX([requested]*1E9,0),IF(ISNUMBER([rate]),MAX([rate]*[bytes]*8,0),{NEVER}))
 request = IF([asked]>={NEVER},{NEVER},
   IF(ABS([asked]-ROUND([asked],0))<=4E-16*[asked],ROUND([asked],0),[asked]))
@@ -129,7 +132,7 @@ above = IF([request]>={NEVER},0,[request]-INDEX(l_levels,[slot]+1))
 lossy = INDEX(p_loses_frames,[p])=1
 refused = {refused}
 """
-"""Completion of a question, as icmodel completes it, and the reason of a refusal."""
+"""Defaults for empty inputs of a question, as in icmodel, and the reason if the question is refused."""
 WITHOUT_WIRE = """
 greatest = {NEVER}
 lone = 0
@@ -168,7 +171,7 @@ cable time = [extra cable]*{s_per_m!r}
 
 
 def question_steps(found: Lookup) -> Iterator[Step]:
-    """Yield the formulas that complete or refuse a question, and that compute its limits by theory."""
+    """Yield the formulas that fill in the defaults of a question, refuse it, and compute its limits by theory."""
     link, framing = found.tables.link, found.tables.wires[0].framing
     cable_m, s_per_m = link.cable_length_m or 0.0, link.propagation_s_per_m or 0.0
     _, cores, switches = found.tables.axes.shape
@@ -193,7 +196,7 @@ def question_steps(found: Lookup) -> Iterator[Step]:
 
 
 def refusals(found: Lookup) -> Iterator[tuple[str, str]]:
-    """Yield condition and sentence, as formulas, of each reason to refuse a question, in icmodel's order."""
+    """Yield two formulas, condition and sentence, for each reason to refuse a question, in icmodel's order."""
     data = found.data
     # Protocol and payload.
     for protocol, reason in found.refused.items():
@@ -224,7 +227,7 @@ def refusals(found: Lookup) -> Iterator[tuple[str, str]]:
     yield 'AND([rate]<>"",[requested]<>"")', text(both)
     yield "AND([others]>0,[endpoint count]=1)", text(OTHERS_WITHOUT_ENDPOINTS)
 
-    # Refusals of parameters without rows or rules in this dataset: texts from the protocol's row, with numbers.
+    # Parameters without rows or rules in this dataset. A formula inserts the number into the protocol's sentence.
     def said(column: str, placeholder: str, number: str) -> str:
         return f'SUBSTITUTE(INDEX(p_{column},[p]),"{placeholder}",[{number}])'
 
@@ -282,7 +285,7 @@ def wire_steps(framing: object) -> Iterator[Step]:
 OPPOSITE = {"value": "value", "low": "high", "high": "low"}
 GOODPUT, LOSS, FRAMES = "goodput_bps", "loss_rate", "frames_per_s"
 NAMES = {BEST: "best", GOODPUT: "unlimited", LOSS: "overload loss", LIMITED_LOSS: "limited loss"}
-"""Table of the law (model variant) `corrected` -> name of the table in the names of steps."""
+"""Table of the law (model variant) `corrected` -> its name within the names of steps."""
 LOOK_UP = """
 {table} row = IF({surface}=0,0,MATCH(({surface}*{slots}+{slot})*{SCALE}+MIN([bytes],{most_bytes}),t_key,1))
 {table} value = IF(IF([{table} row]=0,FALSE,ISNUMBER(INDEX(t_value,[{table} row]))),
@@ -420,7 +423,7 @@ def look_up_steps(found: Lookup, index: int, name: str, load: str) -> Iterator[S
     on_knot = f"[bytes]=INDEX(t_from,{row})"
     of_load = {"value_of_load": "", "low_of_load": "", "high_of_load": ""}
     basis = f"IF({on_knot},INDEX(t_basis_on_both,{row}),INDEX(t_basis_on_load,{row}))"
-    if load == REQUESTED:  # terms of the load above the lowest load of the slot
+    if load == REQUESTED:  # terms in the load above the lowest load of the slot (load interval)
         linear = f"INDEX(t_value_per_load,{row})+{past}*INDEX(t_value_per_both,{row})"
         of_load["value_of_load"] = f"+[above]*({linear})"
         for end in ("low", "high"):
@@ -449,7 +452,7 @@ def flow_steps(found: Lookup) -> Iterator[Step]:
     """Yield formulas for goodput and loss."""
     shared = [name for name in found.names if name.startswith(SHARED)]
     for end in ENDS:
-        # Share of a stream beside the others. If measured at this endpoint count, it is at most the measured goodput.
+        # Goodput of a stream that shares the receiver. A goodput measured at this endpoint count is its upper limit.
         receiver, lowered = f"[receiver {end}]", f"[lowered receiver {end}]"
         crowd = f"{lowered}*([own {end}]/MAX([total {end}],{CLOSE!r}))"
         equal = f'IF({receiver}="","",{receiver}/[endpoint count])'
@@ -507,7 +510,7 @@ def metric_steps(found: Lookup, index: int, name: str) -> Iterator[Step]:
 def ordered_steps(metrics: list[str]) -> Iterator[Step]:
     """Yield formulas that put the statistics of each time in ascending order, and limit utilisations to 1.
 
-    See `icmodel.laws.metrics.moves`.
+    `icmodel.laws.metrics.moves` defines the order.
     """
     moved = {name: (others, farther) for name, others, farther in moves(metrics)}
     for name in [*moved, *(name for name in metrics if name not in moved)]:

@@ -34,7 +34,7 @@ from icmodel.tables.bilinear import Surfaces
 
 VARIANT = "corrected"
 SCALE = 2**27
-"""Factor in a look-up key that separates the payload from surface and slot. Payloads [B] are below this number."""
+"""Factor of surface and slot in a look-up key, to which the payload [B] is added; payloads are below it."""
 ENDLESS = 1e300
 """Number that stands for infinity; spreadsheets have no infinity."""
 SAME = 1e-13
@@ -48,7 +48,7 @@ UNLIMITED, REQUESTED = "unlimited", "requested"
 REFUSALS = ("no cores", "no sharing", "few switches", "many switches", "no cable")
 """Names of the columns with the refusal sentences of `icmodel.model.domain.RULES`."""
 PAYLOAD, CORES, SWITCHES = "<payload>", "<cores>", "<switches>"
-"""Placeholders in sentences that a formula replaces by numbers."""
+"""Placeholders in the texts of sentences; a formula replaces each placeholder by a number."""
 
 
 class Lookup(NamedTuple):
@@ -125,7 +125,7 @@ def lookup_of(data: Dataset, options: Options) -> Lookup:
 
 
 def is_shown(metric: str) -> bool:
-    """Whether a workbook shows a metric: times, processors and messages per second."""
+    """Whether a workbook shows a metric: a time, a CPU load, or the frames per second."""
     return metric.startswith(TIMES) or metric in OF_PROCESSOR or metric == "frames_per_s"
 
 
@@ -146,7 +146,7 @@ def protocol_rows(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, C
         merged = ENDLESS
         if link.line_rate_bps is not None and wire.merges:
             merged = float(wire.goodput_bound_bps(np.ones(1), np.ones(1))[0])
-        # Sizes that differ between the protocols of Ethernet.
+        # Packet sizes, which differ between the protocols of Ethernet.
         cut = getattr(wire.framing, "_cut", None)
         packets = {} if cut is None else {f"packet {k}": v for k, v in cut()._asdict().items()}
         sentences = {
@@ -313,7 +313,7 @@ def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
     off_knot = (basis[0, ..., 1:] == basis[0, ..., :-1]).all(axis=0)
     on_knot = (basis[1, ..., 1:] == basis[0, ..., :-1]).all(axis=0)
     top = (surfaces.top_load[:, 1:] == surfaces.top_load[:, :-1])[None]
-    # The first cell has no left knot, so only cells without an answer continue the first cell.
+    # The first cell has no left knot. So the second cell may repeat it only if both have no answer.
     unknown = np.isnan(surfaces.coefficients[0, 0, :, :, 0])
     known_first = np.ones(same.shape[-1], dtype=bool)
     known_first[0] = False
@@ -323,7 +323,7 @@ def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
 
 
 def _evaluated(terms: Floats, past: Floats, load: Floats | float) -> Floats:
-    """Evaluate polynomials at a distance from the left knot of the payload and from the load level.
+    """Evaluate polynomials at distances from the lower corner of their cell: payload (``past``) [B] and load [b/s].
 
     The axes of ``terms`` are coefficients (6), value/low/high, slots, surfaces and cells.
     """

@@ -18,7 +18,7 @@ LARGEST_BYTES = 512 * 2**20
 MOST_CELLS = 20_000_000
 """Greatest number of rows times columns of a sheet, empty cells included."""
 LAST_ROW, LAST_COLUMN = 2**20, 2**14
-"""Greatest number of a row, and of a column, of any sheet."""
+"""Number of the last row, and of the last column, that any sheet can have; counted from 1."""
 PIECE_BYTES = 2**20
 REFERENCE = re.compile(rb"""[\s<]r\s*=\s*["']([A-Za-z]*)([0-9]+)["']""")
 """Pattern of a reference in the XML of a sheet: column letters (missing in rows) and row number."""
@@ -27,7 +27,7 @@ CELL = re.compile(rb"<c[\s/>]")
 COUNT = re.compile(rb"""[\s<](?:uniqueC|c)ount\s*=\s*["']\s*\+?([0-9]+)""")
 """Pattern of a stated count in XML, such as the number of texts in all sheets."""
 LONGEST_TAG = 2**16
-"""Length above which a tag may be read in two pieces [B]."""
+"""Greatest length of an XML tag that is surely read in one piece [B]."""
 
 
 def read_sheet(path: str | Path) -> Sheet:
@@ -123,7 +123,7 @@ class Area:
     unplaced: int = 0
 
     def add(self, piece: bytes, place: Path) -> None:
-        """Add the references in a piece of XML; raise ReportError if a place or a part count is impossible."""
+        """Add the cell references in a piece of XML; raise ReportError if a number in it is too large."""
         found = REFERENCE.findall(piece)
         cells = [(_column_number(letters), int(row)) for letters, row in set(found) if letters]
         self.column = max([self.column, *(column for column, _ in cells)])
@@ -139,7 +139,7 @@ class Area:
             raise ReportError(f"{place} states {most} parts: keep them below {MOST_CELLS}")
 
     def check(self, place: Path) -> None:
-        """Raise ReportError if the area is too large; cells without a reference may be in the last row."""
+        """Raise ReportError if the area is too large. Cells without a reference count as cells of the last row."""
         row, column = self.row, self.column
         if self.unplaced > 0:
             row, column = self.last_row, max(column, min(self.unplaced, LAST_COLUMN))

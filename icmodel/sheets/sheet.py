@@ -120,7 +120,7 @@ class Page(NamedTuple):
 
 
 def new_workbook(body: BytesIO, **options: bool) -> Any:
-    """Begin an XLSX file of xlsxwriter; its stated date is fixed, so the same cells give the same bytes.
+    """Begin an XLSX file with xlsxwriter. Its creation date is fixed, so the same cells give the same bytes.
 
     ``options`` are those of ``xlsxwriter.Workbook``.
     """

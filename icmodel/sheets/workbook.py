@@ -36,9 +36,9 @@ FIRST_INPUT = 5
 POINTS = 41
 """Number of payloads in the charts of a workbook."""
 TYPICAL_BYTES = 1448
-"""Payload that a new workbook asks about [B], if the dataset covers it."""
+"""Payload of the initial question of a workbook [B], if the dataset covers it."""
 AT_LEAST = (GOODPUT, FRAMES)
-"""Metrics whose limit is a least value; the limit of every other metric is a greatest value."""
+"""Metrics whose limit is a minimum; the limit of every other metric is a maximum."""
 ENDINGS = ("", " low", " high")
 """Endings of the names of the steps with value, low and high of an answer."""
 NO_VALUE = "#N/A"
@@ -79,10 +79,10 @@ def write_living_workbook(
     options : mapping of str to str, optional
         Values on the dataset's own axes; the defaults of the dataset if left out.
     question : mapping of str to str or float, optional
-        First contents of the input cells: ``protocol``, ``payload`` [B], ``rate`` [1/s], ``requested`` [Gb/s],
+        Initial contents of the input cells: ``protocol``, ``payload`` [B], ``rate`` [1/s], ``requested`` [Gb/s],
         ``cores``, ``switches``, ``endpoints``, ``other`` [Gb/s], ``distance`` [m].
     limits : mapping of str to float, optional
-        First limits by metric, in the unit that the sheet shows.
+        Initial limits by metric, in the unit that the sheet shows.
 
     Returns
     -------
@@ -156,7 +156,7 @@ class _Workbook:
         self.cell = self.calculation.cell
         self.first_answer = FIRST_INPUT + len(INPUTS) + 5
 
-        # First question: a protocol with rows, a measured payload, and as many switches as the protocol needs.
+        # Initial question: a protocol with rows, a measured payload, and as many switches as the protocol needs.
         protocol = found.data.default_protocol
         protocol = protocol if protocol in found.answered else found.answered[0]
         self.inputs: dict[str, Cell] = {"protocol": protocol, **question}
@@ -187,7 +187,7 @@ class _Workbook:
         self.question.activate()
 
     def results(self, inputs: Mapping[str, Cell]) -> dict[str, Cell]:
-        """Return the results of the answer steps of a question, for programs that do not compute formulas."""
+        """Return the answer to a question as stored cell values, for programs that do not compute formulas."""
         try:
             found = self.model.predict(**keywords_of(inputs), options=dict(self.options))
         except IcmodelError as error:
@@ -451,7 +451,7 @@ class _Workbook:
                 curve.write_formula(k + 1, place, formula, None, stored)
 
     def goodput_configuration(self) -> Mapping[str, Cell] | None:
-        """Return the configuration (row) with the goodput for the first question; None without goodput."""
+        """Return the configuration (row) with the goodput of the initial question; None if it has no goodput."""
         protocol, cores = self.inputs["protocol"], self.inputs.get("cores")
         if cores is None:
             defaults = {row["protocol"]: row["default cores"] for row in self.found.protocols}
@@ -466,7 +466,7 @@ class _Workbook:
         return None
 
     def write_charts(self, line: int) -> None:
-        """Draw each charted metric over the payload, with the typed question as a point."""
+        """Draw a chart of each charted metric over the payload, with the question on the question sheet as a point."""
         for k, (metric, name) in enumerate(self.charted()):
             chart = self.book.add_chart({"type": "scatter", "subtype": "straight"})
             first, row = 1 + 3 * k, self.first_answer + self.metrics.index(metric)
@@ -542,7 +542,7 @@ HOW_TO_READ = (
         "This workbook has no packet rates, no processor time by mode, and no work of an application. Extrapolation, other hosts and message times need icmodel.",
     ),
 )
-"""Heading and text of each note about any workbook."""
+"""Heading and text of each note that is the same in every workbook."""
 
 
 def write_rows(book: Any, found: Lookup, options: Options) -> None:

@@ -143,7 +143,7 @@ def _worksheet_of(rows: Sequence[Sequence[Cell]]) -> Any:
     """Return a worksheet class that streams the given rows to the file, below the heading row.
 
     xlsxwriter keeps an object for each cell and writes its attributes one by one, which takes five times as long.  This
-    class streams the rows to the file, so the memory does not grow with their number.
+    class streams the rows to the file, so the memory does not grow with the number of rows.
     """
     base = library("xlsxwriter.worksheet").Worksheet
 
@@ -253,7 +253,7 @@ def write_template(path: str | Path, datasets: Iterable[str], protocols: Iterabl
             page.write_comment(0, column, note)
             page.set_column(column, column, max(12, len(name) + 2))
         page.freeze_panes(1, 0)
-        # A drop-down without a list sheet holds at most 255 characters.
+        # Excel limits the choices of a drop-down to 255 characters, unless they are cells of a sheet.
         lists = book.add_worksheet("lists")
         lists.hide()
         for column, texts in enumerate((sorted(set(datasets)), sorted(set(protocols)))):

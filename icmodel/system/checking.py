@@ -1,4 +1,4 @@
-"""Check a system: rules that every system must keep, and unconnected, contradictory, overloaded or looped parts.
+"""Check a system: find unconnected, contradictory and overloaded parts, and routes that form a cycle.
 
 A finding is one sentence. Equal faults of several members of a group are combined into one finding. The
 finding names the worst fault and counts the others.
@@ -344,7 +344,7 @@ def datasets_of_other_kinds(
 def route_headers(
     system: System, stream: Stream, headers: Mapping[str, DatasetHeader]
 ) -> list[DatasetHeader] | None:
-    """Headers of the datasets on the route of a stream; None if one is missing or of another interconnect."""
+    """Headers of the datasets on a stream's route; None if one is missing or does not fit its link's interconnect."""
     found = dict[str, DatasetHeader]()
     for link in system.links_of(stream):
         if link.dataset is None:

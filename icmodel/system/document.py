@@ -28,7 +28,7 @@ from icmodel.usecase.document import Limit
 
 SCHEMA_VERSION = 1
 MOST_PARTS = 100_000
-"""Greatest number of nodes in a system; also of links, of streams, and of the cores of a device."""
+"""Greatest number of nodes, of links and of streams of a system, and of cores and interfaces of a device."""
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]

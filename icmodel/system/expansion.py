@@ -51,14 +51,16 @@ _USUAL_CABLES: Mapping[str, type[AnyFraming]] = {
 NAMES: tuple[Place, ...] = (("devices", None, "name"), ("switches", None, "name"))
 """Places of the names of all nodes."""
 ANY_LINK: Place = ("links", None, "ends")
-"""Place that stands for the ends of any link; no file has this key.
+"""Place (path of a value in a file) that stands for the ends of any link; no file has this key.
 
-The fault "node without a link" is certain only if no link has a mistake.
+If a link is left out because of a mistake, this place is marked as unknown. Later faults about nodes
+without a link are then left out.
 """
 ALL_LINKS: tuple[Place, ...] = (ANY_LINK, ("devices", None, "links"), ("switches", None, "links"))
-"""Places that stand for the links of any node, by which a mistake in some link is found; no file has these keys.
+"""Places (paths of values in a file) that stand for the links of any node; no file has these keys.
 
-A missing route is an error of its own only if no link has a mistake.
+If a link is left out because of a mistake, these places are marked as unknown. Later faults about missing
+routes are then left out.
 """
 Pairs = list[tuple[str, str]]
 T = TypeVar("T", Device, Switch, Link, Port, Stream)
@@ -404,7 +406,7 @@ def members(name: str, count: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Nodes for which a name in a system file stands.
+    """Mapping of each name in a system file to the nodes that it stands for.
 
     The name of a group stands for all its members. The name of a member stands for this member.
     """
@@ -435,8 +437,8 @@ class Groups:
     ) -> tuple[str, ...]:
         """Nodes for which several names stand, each node once.
 
-        An unknown name is a mistake. The most similar name then replaces it. If no name is similar to one of
-        them, the result is empty.
+        Each unknown name is added to ``mistakes``, and replaced by the most similar known name. If an unknown
+        name has no similar name, the result is empty.
         """
         found: dict[str, None] = {}
         wrong = False

@@ -1,8 +1,8 @@
 """Find, read and create systems: bundled ones by name, others by path; and use cases of the same name.
 
 The evaluation of a use case requests the rate stated for its candidate (a possible interconnect). The
-prediction of a system requests the produced rate. Both may be right, but come to different verdicts. So
-both outputs note the difference.
+prediction of a system requests the produced rate. If the two rates differ, so may the verdicts. So both
+outputs note the difference.
 """
 
 from __future__ import annotations
@@ -330,7 +330,7 @@ _load_system = lru_cache(maxsize=32)(load)
 
 
 def notes_on_usecase(system: System) -> tuple[str, ...]:
-    """Notes for a system's prediction: its streams that request another rate in the bundled use case.
+    """Notes for a system's prediction: one per stream whose requested rate differs in the bundled use case.
 
     The system is compared with the use case that it names, by default the use case with the system's name.
     """
@@ -342,7 +342,7 @@ def notes_on_usecase(system: System) -> tuple[str, ...]:
 
 
 def notes_on_system(case: UseCase, derived: Derivations, candidate: str) -> tuple[str, ...]:
-    """Notes for a use case's evaluation: its streams that request another rate in the system of the same name.
+    """Notes for a use case's evaluation: one per stream whose requested rate differs in the system of the same name.
 
     Only bundled systems are compared.
     """
@@ -352,7 +352,7 @@ def notes_on_system(case: UseCase, derived: Derivations, candidate: str) -> tupl
 
 
 def _notes(case: UseCase, derived: Derivations, candidate: str, system: System) -> Iterator[str]:
-    """Yield a sentence for each stream of a use case if the system requests another rate for this stream."""
+    """Yield one sentence for each stream of a use case whose requested rate differs in the system."""
     questions = next(each for each in case.candidates if each.name == candidate).scenarios
     for name, question in questions.items():
         scenario = at_needed_rate(question.scenario(), name, derived)
@@ -447,7 +447,7 @@ scheduler = { kind = "strict-priority" }
 # ports = [{ to = "computer", scheduler = { kind = "wrr", weights = { 6 = 4, 0 = 1 } } }]   # one port's own
 
 # Links join each member of a group with the node at the other end, full duplex.
-# A link without a dataset has theory alone.
+# A link without a dataset uses theory alone.
 [[links]]
 between = ["camera", "switch"]
 rate = "10 Gb/s"
@@ -495,7 +495,7 @@ sink = "camera"
 produces = { kind = "samples", samples = 4, size = "32 bit", cycle = "1 kHz" }
 protocol = "udp"
 payload = "16 B"
-priority = 6                         # 0 to 7, the most urgent; only for schedulers that tell them apart
+priority = 6                         # 0 to 7 (most urgent); a fifo scheduler ignores it
 kind = "hard"                        # hard, firm or soft; shown in reports
 # multicast = true                   # one stream to all sinks, copied where their paths part
 # via = ["switch"]                   # switches of the route, by default the shortest

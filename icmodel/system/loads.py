@@ -31,7 +31,7 @@ class PortLoad:
         Sum of the average rates [b/s].
     due_bps, due_s : float
         Greatest rate that deadlines need if all messages come at once [b/s], and the time in which these
-        messages are due [s]. If no message is due before the next one comes: the average rate, and 0.
+        messages are due [s]. If no deadline is shorter than its period: the average rate, and 0.
     """
 
     port: Port
@@ -108,7 +108,7 @@ def _due_rates(messages: list[_Message]) -> Iterator[tuple[float, float]]:
     The rate is the demand bound function divided by the time (S. K. Baruah, A. K. Mok and L. E. Rosier,
     Preemptively scheduling hard-real-time sporadic tasks on one processor, IEEE Real-Time Systems
     Symposium, 1990). No order of sending needs a lower rate. The rate exceeds the average
-    only if messages are due before the next message comes.
+    only if a deadline is shorter than its period.
     """
     for within in {message.due_s for message in messages if message.due_s < message.period_s}:
         yield sum(message.due_bits(within) for message in messages) / within, within
@@ -153,7 +153,7 @@ class Overload:
     def when(self) -> str:
         """Part of `sentence`: the overloaded priority, or the time within which messages must be sent.
 
-        Empty if the whole port is overloaded on average: then neither decides.
+        Empty if the average load of the whole port is too high.
         """
         if self.within_s:
             time = units.format_seconds(self.within_s, 4)

@@ -1,9 +1,9 @@
 """Packets of a producer's messages on links, as used by loads, queues, path times and bounds.
 
 A message is cut into frames, and each frame into packets. The last packet of a frame may be short. TCP,
-and protocols over TCP, may merge frames that are handed over at once or wait together. Merged frames are
-one stream of bytes, cut into full packets and a rest. Whether TCP merges is unknown, so both cases are
-described.
+and protocols over TCP, may merge frames that a producer hands over at once, or that wait together at the
+sender. Merged frames are one stream of bytes, cut into full packets and a short last packet. Whether TCP
+merges is unknown, so both cases are described.
 
 Packets are cut once, at the sender, for the least MTU of the stream's links of one kind (path MTU
 discovery, RFC 1191). Switches do not fragment. Sizes are bits on the line, with gap and preamble.
@@ -85,8 +85,8 @@ class Packed:
     ----------
     ratio : float
         Least bits on the line for each useful bit, in the long run. If frames may be merged, this is the
-        ratio of full packets. Otherwise it is the ratio of messages or, if message bytes may come as one
-        stream, the ratio of full frames.
+        ratio of full packets. Otherwise it is the ratio of a message. A producer that hands over frame by
+        frame may also fill frames across messages; then the ratio of a full frame counts, if it is less.
     gap_bits : float
         Gap at the end of each packet, after which the next packet may begin [b]. The packet has arrived
         before the gap. So the gap counts in loads and rates, but not in a delay.
@@ -183,7 +183,7 @@ def _packed(kind: _StreamOnLink, link: Link) -> Packed:
     single = _cut(on.framing, link, [(frame, 1)])
     message = merged = _cut(on.framing, link, [(frame, whole), (last, 1)])
 
-    # Merged frames are full packets and a rest: of the message, or of any run of frames that wait.
+    # Merged frames are cut into full packets and a remainder: of the message, or of any run of waiting frames.
     apart, waiting = [single, message], [single, message]
     if on.framing is not None and on.merges:
         full = int(on.framing.aligned_payloads(link.mtu_bytes)[0])
@@ -225,8 +225,8 @@ def _sizes(possible: list[Packets], mean_bits: float, short: int) -> Sizes:
 def _least_rest_bytes(frame_bytes: int, rest_bytes: int, full_bytes: int) -> int:
     """Size of the smallest packet that can result from merged frames [B].
 
-    A run of merged frames is cut into full packets and a rest. The result is the least rest of any run.
-    The rests repeat with a period of ``full_bytes`` frames. The last frame of a message may end any run.
+    A run of merged frames is cut into full packets and a remainder. The result is the least remainder of
+    any run. The remainders repeat every ``full_bytes`` frames. A run may end with a message's last frame.
     """
     runs = frame_bytes % full_bytes * np.arange(full_bytes, dtype=np.int64)
     rests = np.concatenate((runs, runs + rest_bytes)) % full_bytes

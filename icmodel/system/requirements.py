@@ -93,8 +93,8 @@ def stream_requirements(
     derived : mapping
         Numbers of the use case from `derive_for_system`; empty without a use case.
     mistakes : Mistakes
-        Mistakes are added here. A requirement may lack a stream although the system has several groups of
-        streams. A limit may name an unknown number, or have another unit than its metric.
+        Collection to which mistakes are added. A requirement without a stream is a mistake if the system
+        has several groups of streams. So is a limit with an unknown number, or with a wrong unit.
     """
     numbers = {**derived, **_numbers_of_sources(document.streams)}
     made: list[StreamRequirement] = []

@@ -60,7 +60,7 @@ class Topology:
         return tuple(dict.fromkeys((source, *reversed(between), sink)))
 
     def reached(self, node: str) -> set[str]:
-        """Nodes that frames of a node can reach over switches, with the node itself."""
+        """Nodes that frames of a node can reach over switches, including the node itself."""
         found, open_ones = {node}, [node]
         while open_ones:
             for name in self.neighbours[open_ones.pop()]:
@@ -70,7 +70,7 @@ class Topology:
         return found
 
     def _switches_at(self, node: str) -> Mapping[str, float]:
-        """Switches with a link to a device, each with the link's delay [s]; a switch stands for itself."""
+        """Switches linked to a device, each with the link's delay [s]; for a switch, only itself with 0 s."""
         if node in self.switches:
             return {node: 0.0}
         return {name: s for name, s in self.neighbours[node].items() if name in self.switches}
@@ -148,8 +148,8 @@ def route_via(network: Topology, stream: Stream, via: Route) -> Route | None:
 class Cables:
     """Choice of cables: the ports between each pair of nodes, and the load of each port so far.
 
-    Of parallel cables, a stream takes the cable with the least load relative to its rate. If several
-    have this load, it takes the first. All copies of a multicast set take the same cable.
+    Of parallel cables, a stream takes the cable with the least load relative to the cable's rate. Of
+    equally loaded cables, it takes the first. All copies of a multicast set take the same cable.
     """
 
     def __init__(self, ports: Iterable[Port]) -> None:

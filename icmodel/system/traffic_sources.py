@@ -75,7 +75,7 @@ class Producer:
 
 
 class _Source(Document):
-    """A ``produces`` table of a stream; by default, the stream states the size of its frames (payload)."""
+    """Base class of ``produces`` tables; by default, the stream must state the payload of its frames."""
 
     kind: str
 
@@ -85,7 +85,7 @@ class _Source(Document):
         Parameters
         ----------
         payload_bytes : int, optional
-            Payload of the stream [B], which is the message of a plain goodput.
+            Payload of the stream [B]; used only by `Goodput`, as the size of a message.
         """
         return None
 

@@ -6,8 +6,8 @@ unlimited load.  Each pair of cell and slot holds the coefficients of
     v = c0 + c1·dp + c2·dp² + (c3 + c4·dp + c5·dp²)·dr,    dp = payload − left knot,  dr = load − left level
 
 With these coefficients, linear interpolation over payload and load (IC2012 §7.1.1–7.1.3) takes four look-ups for a
-whole array.  It reproduces benchmarked points exactly.  An interval is wider between two points than at either point.
-So low and high also have quadratic terms.
+whole array.  Benchmarked points are reproduced exactly.  Between two points, an interval is wider than at either
+point.  So low and high also have quadratic terms.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ EXTRAPOLATED_MORE = 0.3
 
 They triple the half-width, and add 30 % of the value to it.
 
-Below the lowest load, the interval widens in proportion to the distance from that load.  At load 0 it reaches the same
-width.
+Below the lowest load, the interval widens in proportion to the distance from that load.  At load 0 it has been widened
+by these factors.
 """
 
 
@@ -239,14 +239,14 @@ def _fill_surfaces(
     There are three cases: only a curve of lower load, curves of lower and higher load, and only a curve of higher load.
     """
     has_lower, has_upper = sides.lower >= 0, sides.upper >= 0
-    # Only a curve below: constant over the load.
+    # Only a curve of lower load: constant over the load.
     places = Places.where(has_lower & ~has_upper, floors)
     lower = places.of(cells, sides.lower)
     own = sides.own.reshape(-1)[places.at]
     on_level = own | (lower.load_bps == places.floor)
     basis = np.where(np.stack([own, on_level]), lower.basis[:, None], EXTRAPOLATED)
     places.fill(found, lower.terms, np.zeros_like(lower.terms), basis, lower.rows)
-    # Two curves: interpolated over the load.
+    # Curves of lower and higher load: interpolated over the load.
     places = Places.where(has_lower & has_upper, floors)
     lower, upper = places.of(cells, sides.lower), places.of(cells, sides.upper)
     rise, span = upper.terms - lower.terms, upper.load_bps - lower.load_bps
@@ -256,13 +256,13 @@ def _fill_surfaces(
     basis = np.stack([mixed, at_level], axis=1)
     rows = np.concatenate([lower.rows, upper.rows])
     places.fill(found, lower.terms + weight * rise, rise / span, basis, rows)
-    # Only a curve above: use the rule for loads below the lowest.
+    # Only a curve of higher load: use the rule for loads below the lowest.
     if below == "nothing":
         return
     places = Places.where(~has_lower & has_upper, floors)
     upper = places.of(cells, sides.upper)
     here, load = upper.terms, upper.load_bps
-    if below == "proportion":  # the curve stays the upper end
+    if below == "proportion":  # the high stays that of the curve
         change = here / load
         constant = change * places.floor
         change[:, HIGH], constant[:, HIGH] = 0.0, here[:, HIGH]

@@ -21,7 +21,7 @@ VALUE, LOW, HIGH = 0, 1, 2
 BUSY_CORES = ("cpu_send_cores", "cpu_recv_cores", "_process_cores")
 """Names, or endings of names, of metrics that count busy processor cores."""
 MISSED = 1.1
-"""A run misses its rate limit if the limit exceeds its goodput by more than this factor (assumed).
+"""Ratio of rate limit to goodput above which a run misses its limit (assumed).
 
 A run that misses its rate limit has reached its capacity.
 """
@@ -33,8 +33,8 @@ Ends = TypeVar("Ends", Floats, Bools)
 def opposite(ends: Ends) -> Ends:
     """Exchange low and high along the first axis (value, low, high) of an array.
 
-    Use it if the least goodput goes with the most loss and the longest latency.  An array of the value alone stays
-    unchanged.
+    Use it to combine numbers that move in opposite directions: the least goodput goes with the most loss and the
+    longest latency.  An array of the value alone stays unchanged.
     """
     return ends if len(ends) == 1 else ends[[VALUE, HIGH, LOW]]
 
@@ -59,11 +59,11 @@ class Curve:
         Whether the curve is a single row without a payload.  Such a row holds at every payload, marked
         ``extrapolated``.
     next_rows : array, shape (n,), optional
-        Index of the measured row behind each point, if points were added.
+        Index of the measured row after each point, if points were added.
     domain : (float, float), optional
         Range of measured payloads [B], if points were added beyond this range.
     between : array, shape (n − 1,), optional
-        Half-width of the interpolation error in the middle of each gap, added to the half-widths of the points.
+        Half-width of the interpolation error in the middle of each gap, in addition to the half-widths of the points.
         If given, low and high are clipped to ``limits``.
     limits : (float, float)
         Least and greatest possible value of the metric.
@@ -97,7 +97,7 @@ class Curve:
     def at(self, payload_bytes: Floats) -> Floats:
         """Interpolate value, low and high of the curve at some payloads, shape (3, n).
 
-        They are constant beyond the first and last payload.
+        Value, low and high are constant beyond the first and last payload.
         """
         found = np.stack([np.interp(payload_bytes, self.payload_bytes, end) for end in self.ends])
         if self.between is None or len(self.payload_bytes) == 1:
@@ -123,7 +123,7 @@ class Curve:
         return np.where(within, -bent, 0.0)
 
     def gap_of(self, payload_bytes: Floats) -> Ints:
-        """Find the interval between two points that contains each payload; its index is that of its left point.
+        """Find the interval between two points that contains each payload, as the index of its left point.
 
         A payload outside the curve gets the nearest interval.
         """
@@ -133,7 +133,7 @@ class Curve:
     def rows_behind(self) -> Ints:
         """Index of the measured row at the next greater payload, for each point of the curve.
 
-        The last point has its own row.  So does the only point of a curve without payload.
+        The last point has its own row.  The only point of a curve without payload has its own row too.
         """
         if self.anywhere:
             return self.rows
@@ -211,7 +211,7 @@ def alone(rows: Iterable[Row]) -> list[Row]:
 
 
 def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = False) -> Curves:
-    """Make the curves of a metric through all its rows, by configuration.
+    """Make the curves of a metric through those of the given rows that measure it, by configuration.
 
     If ``bare``, the curves have no intervals; the caller computes them.
     """
@@ -270,7 +270,7 @@ def is_limited(load_bps: float | None) -> bool:
 
 
 def is_paced(point: Point) -> bool:
-    """Whether the rate limit of a run determined its goodput, and not its capacity."""
+    """Whether the rate limit of a run determined its goodput, rather than its capacity."""
     return is_limited(point.load_bps) and point.value * MISSED >= (point.load_bps or 0.0)
 
 

@@ -2,8 +2,8 @@
 
 The estimate compares each row between two other rows with the line through its neighbours.  The half-widths of the rows
 explain a part of the error.  The rest is divided by a local scale: the typical error plus the deviation of nearby rows
-from such lines.  Split conformal prediction over all curves of the metric gives a multiple of the scale.  This multiple
-covers a new row with 90 % probability.
+from lines through their neighbours.  Split conformal prediction over all curves of the metric gives a multiple of the
+scale.  This multiple covers a new row with 90 % probability.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class InterpolationErrors(NamedTuple):
     def of_rows(self, points: Sequence[Point]) -> Floats:
         """Half-widths (2, n) of the 90 % intervals below and above the rows of a curve.
 
-        If a row states a spread or range, its half-widths follow from it.  If not, they follow from the metric's median
-        interpolation error.
+        If a row states a spread or range, its half-widths follow from that.  Otherwise they follow from the metric's
+        median interpolation error.
         """
         half = row_half_widths(points)
         value = np.array([p.value for p in points])
@@ -169,7 +169,7 @@ def off_line(
 ) -> Floats:
     """Vertical distance of points ``at`` from the line through the points ``left`` and ``right``.
 
-    The distance is 0 if a point is one of the two.
+    The distance is 0 if a point is the left or the right one itself.
     """
     line = y[left] + (x[at] - x[left]) / (x[right] - x[left]) * (y[right] - y[left])
     return np.asarray(np.abs(y[at] - line))
@@ -203,8 +203,9 @@ def row_half_widths(points: Sequence[Point]) -> Floats:
 def own_half_widths(point: Point) -> tuple[float, float] | None:
     """Compute the half-widths of a row's 90 % interval for one new run; ``None`` if the row states no spread.
 
-    A spread gives Student's t interval.  If the row states no spread, the range of several runs gives an estimate of
-    it.  The interval is at least as wide as the range.  If a range is printed, rounded or assumed, it is the interval.
+    A stated spread gives Student's t interval.  Without one, low and high of several runs give an estimate of the
+    spread.  The interval is at least as wide as low and high.  If low and high are not the range of
+    several runs, but rounded or assumed, they are the interval itself.
     """
     below = math.nan if point.low is None else point.value - point.low
     above = math.nan if point.high is None else point.high - point.value

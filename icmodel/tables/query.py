@@ -36,12 +36,12 @@ class Load(NamedTuple):
     limited: Bools
 
     def at_value(self) -> Load:
-        """Select the loads of the value alone, (1, n). All loads have the rows value, low and high, (3, n)."""
+        """Select the loads of the value, (1, n), from loads of value, low and high, (3, n)."""
         above = None if self.above_bps is None else self.above_bps[:1]
         return Load(self.slot[:1], above, self.limited[:1])
 
     def of_values(self) -> Load:
-        """Select the loads of the value alone, (n,). All loads have the rows value, low and high, (3, n)."""
+        """Select the loads of the value, (n,), from loads of value, low and high, (3, n); loads (n,) stay unchanged."""
         if self.slot.ndim == 1:
             return self
         above = None if self.above_bps is None else self.above_bps[VALUE]
@@ -92,7 +92,7 @@ class TableQuery:
 
     @cached_property
     def extra_distance_m(self) -> Floats:
-        """Excess length of each requested cable over the dataset's cable [m], (n,); 0 for the dataset's own cable."""
+        """Length of each requested cable minus that of the dataset's cable [m], (n,); 0 for the dataset's own cable."""
         extra = self.q.distance_m - (self.tables.link.cable_length_m or 0.0)
         np.copyto(extra, 0.0, where=np.isnan(extra))
         return extra
@@ -201,7 +201,7 @@ class TableQuery:
     # --- basis and rows -----------------------------------------------------------------------
 
     def basis(self, metrics: Sequence[str], load: Load) -> Codes:
-        """Look up the basis of each value, an index into ``BASES``, (metrics, n); the strongest without a value."""
+        """Look up the basis of each value, an index into ``BASES``, (metrics, n); 0, the strongest, without a value."""
         place = self._places(metrics, load)
         on_knot = (self.above_knot == 0) & (self.cell > 0)
         known = load.of_values()
@@ -218,7 +218,8 @@ class TableQuery:
     def rows(self, metrics: Sequence[str], load: Load) -> list[list[int]]:
         """Indices of the dataset rows from which each metric is interpolated, for a single request.
 
-        At a measured payload, only rows with that payload are used.  At a measured load, only the curve of that load is used.
+        At a measured payload, only rows with that payload are used.  At a measured load, only the curve of that load is
+        used.
         """
         payload = float(self.q.payload_bytes[0])
         request = float(self.q.requested_goodput_bps[0])
@@ -257,7 +258,7 @@ class TableQuery:
         return self._of_configuration(self.tables.chosen(tuple(metrics)).switches)
 
     def core_ratio(self, metrics: Sequence[str]) -> Floats:
-        """Ratio of the core count of the rows used to the requested core count, 1 if either is unknown.
+        """Core count of the rows used, divided by the requested core count; 1 if either is unknown.
 
         The shape is that of :meth:`cores`.
         """
@@ -319,8 +320,8 @@ class TableQuery:
 def _squares(squares: Floats, place: Ints, ends: Ints, values: int) -> Floats:
     """Look up the quadratic payload coefficients of low and high, (terms, metrics, ends, n); empty if all are 0.
 
-    ``ends`` are ascending indices of value, low and high.  The value has no quadratic term, so ``squares`` lacks its
-    coefficients.  ``values`` is their number, by which the indices ``place`` are shifted.
+    ``ends`` are ascending indices of value, low and high.  The value has no quadratic term, so ``squares`` lacks the
+    coefficients of the value.  ``values`` is the number of the missing coefficients, by which ``place`` is shifted.
     """
     if not squares.size:
         return squares

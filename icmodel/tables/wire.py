@@ -65,7 +65,7 @@ class Wire:
             version = 6 if link.ip_version == 6 else 4
             return ethernet.Framing(carrier, mtu or 1500, version, timestamps=link.tcp_timestamps)
         if link.kind == "infiniband":
-            from icmodel.theory import infiniband  # few datasets need each of the other links
+            from icmodel.theory import infiniband  # few datasets need this, or the imports below
 
             return infiniband.Framing(mtu or 4096)
         if link.kind == "roce":
@@ -85,7 +85,7 @@ class Wire:
 
     @property
     def merges(self) -> bool:
-        """Whether a stream of this protocol merges frames into full packets, whatever their size (IC2012 §6.1.1)."""
+        """Whether a stream of this protocol merges frames of any size into full packets (IC2012 §6.1.1)."""
         return self.link.kind == "ethernet" and self.protocol not in FRAMED
 
     def serialisation_s(self, payload_bytes: Floats) -> Floats:

@@ -26,10 +26,10 @@ equations are reconstructed from the printed numbers. With ``padded=False``, the
 of IC2012, which ignores the least frame size and includes the last gap in a latency. The line rate
 is the rate of the MAC: 1 to 400 Gb/s.
 
-The header is a byte of flags, then the size of the body: 1 byte for a body up to 255 B, 8 for a
-longer one (RFC 15/ZMTP 2.0 of ØMQ 3, RFC 23/ZMTP 3.0 of ØMQ 4). ØMQ 2 counted the flags with the
-body, so its header had 10 B for bodies from 254 B on (RFC 13/ZMTP 1.0). That additional byte is
-neglected here. Messages have one part.
+A ZeroMQ header is a byte of flags, then the size of the body: 1 byte for a body up to 255 B, 8 for
+a longer one (RFC 15/ZMTP 2.0 of ØMQ 3, RFC 23/ZMTP 3.0 of ØMQ 4). ØMQ 2 counted the flags with the
+body, so its header had 10 B for bodies from 254 B on (RFC 13/ZMTP 1.0). The additional byte is
+neglected here. All messages have one part.
 """
 
 from __future__ import annotations

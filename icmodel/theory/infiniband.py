@@ -7,8 +7,8 @@ Bytes of a packet on the wire, with n bytes of data::
     LRH 8 + GRH 40 between subnets + BTH 12 + n to a multiple of 4 + ICRC 4 + VCRC 2
 
 The first packet of a write adds a RETH of 16 B. A datagram adds a DETH of 8 B. The first and last
-packet of a read's response add an AETH of 4 B each. Port counters do not count the VCRC. Header
-bytes: Linux ``include/rdma/ib_pack.h``; lane rates: the kernel's ``ib_rate_to_mbps``.
+packet of a read's response add an AETH of 4 B each. Port counters do not count the VCRC. Lane
+rates: the kernel's ``ib_rate_to_mbps``.
 
 Acknowledgements travel in the other direction. Credits, delimiters and skip symbols of the link
 are neglected. So goodputs stay upper bounds, and latencies lower bounds.
@@ -120,7 +120,7 @@ LANE_RATE_BPS = {
     "fdr": 14.0625e9 * 64 / 66,
     "edr": 25.78125e9 * 64 / 66,
     "hdr": 50e9,  # 53.125 Gb/s less RS(544,514) and 256b/257b
-    "ndr": 100e9,  # 106.25 Gb/s less the same codes
+    "ndr": 100e9,  # 106.25 Gb/s less the codes of HDR
 }
 LANES = (1, 2, 4, 8, 12)
 

@@ -6,11 +6,11 @@ Bytes of a packet, with n bytes of data::
     + n to a multiple of 8 + CRC 2, or 4 if header and data exceed 80 B
     + padding of all these to a multiple of 4 + control symbol 4 or 8
 
-Sources: RapidIO 4.0 part 6 annex D, and RapidIO 2.2 part 6 table 2-4. Each packet counts one
-control symbol, which can end one packet and start the next. A packet is complete with the symbol
-that ends it, so the symbol also counts in a latency. Clock compensation (one sequence in 5000
-characters) and acknowledgements are neglected. So goodputs stay upper bounds, and latencies lower
-bounds.
+Sources: RapidIO 4.0 part 6 annex D, and RapidIO 2.2 part 6 table 2-4. One control symbol counts for
+each packet, since a symbol can end one packet and start the next. A packet is complete with the
+symbol that ends it, so the symbol also counts in a latency. Clock compensation (one sequence in
+5000 characters) and acknowledgements are neglected. So goodputs stay upper bounds, and latencies
+lower bounds.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Framing of any link: a frame as a train of packets, its time on the link, and the bounds of goodput and latency.
 
 ``icmodel.theory`` and the module of each link export these functions. Payloads are an int or an
-array of ints [B]. The result is a numpy array of their shape: ``()`` for an int, which ``int()`` or
-``float()`` converts. Line rates are data rates after coding [b/s]. The functions raise
-ScenarioError for a payload that the link cannot carry, and for an impossible rate or path.
+array of ints [B]. The result is a numpy array of the same shape. For an int the shape is ``()``;
+``int()`` or ``float()`` converts such a result. Line rates are data rates after coding [b/s]. The
+functions raise ScenarioError for a payload that the link cannot carry, and for an impossible rate
+or path.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class Train:
     last_packet_bytes : array of int64, the same shape
         Bytes on the wire of the last packet [B]; in a frame of one packet, of that packet.
     gap_bytes : int
-        Interpacket gap, included in the bytes of each packet [B].  It delays the next packet, but
-        not the reception of this one.
+        Interpacket gap, included in the bytes of each packet [B].  The gap delays the next packet,
+        but not the reception of the packet before it.
     """
 
     payload_bytes: NDArray[np.int64]
@@ -216,7 +217,7 @@ class AnyFraming(ABC):
     def gap_bytes(self) -> int:
         """Interpacket gap [B], included in the bytes of each packet.
 
-        It delays the next packet, but not the reception of this one.
+        The gap delays the next packet, but not the reception of the packet before it.
         """
         return 0
 
@@ -335,8 +336,8 @@ def min_latency_s(
     Parameters
     ----------
     distance_m, propagation_s_per_m : float
-        Length of all cables [m], and their propagation delay [s/m]; by default that of the link's
-        usual cable.
+        Length of all cables [m], and their propagation delay [s/m]; by default the propagation
+        delay of the link's usual cable.
     switches, switch_latency_s : int, float
         Number of switches, and the latency of each [s].
     switching : "cut-through" or "store-and-forward"

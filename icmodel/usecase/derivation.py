@@ -417,7 +417,7 @@ def source_goodput(stream: str, derived: Derivations) -> Fraction:
 def needed_goodput(stream: str, derived: Derivations) -> Derivation:
     """Return the goodput that the network must carry for one stream, or for one connection of samples.
 
-    For samples, it takes into account that the delay of the longest cable leaves less time.
+    For samples, the delay of the longest cable reduces the available time, and so increases the goodput.
     """
     distant = f"{stream}.goodput_at_distance_bps"
     return derived[distant if distant in derived else f"{stream}.goodput_bps"]
@@ -452,7 +452,8 @@ RequiredLimits = tuple[tuple[Limit, Requirement], ...]
 def required(case: UseCase, derived: Derivations) -> RequiredLimits:
     """Return the requirements of a use case, and the implied requirement that the data of each stream arrive.
 
-    The implied one is left out if the file requires at least the same goodput, or if ``allowed_shortfall`` is 100 %.
+    The implied requirement of a stream is left out if the file requires at least the same goodput of the stream, or
+    if ``allowed_shortfall`` is 100 %.
     """
     stated = tuple(zip(case.requirements, requirements(case.requirements, derived), strict=True))
     implied = []
@@ -500,7 +501,7 @@ def checked_requirement(
 ) -> Requirement:
     """Convert a requirement of a document to one with limits in SI units.
 
-    A wrong limit is a mistake; it becomes "at least 0", so that the rest of the file can be checked.
+    A wrong limit is added to ``mistakes`` and replaced by "at least 0", so that the rest of the file can be checked.
     """
     values: dict[str, float | None] = {}
     for side in ("at_least", "at_most"):

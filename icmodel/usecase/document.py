@@ -424,7 +424,7 @@ class UseCase(Document):
                         )
 
     def _crowded(self) -> Iterator[Fault]:
-        """Yield a mistake for each scenario whose ``endpoints`` is less than the streams that meet at one interface."""
+        """Yield a mistake for each scenario with fewer ``endpoints`` than streams that meet at one interface."""
         received = [(one, *pair) for one in self.devices for pair in one.receives.items()]
         for i, candidate in enumerate(self.candidates):
             for device, name, n in received:

@@ -125,7 +125,9 @@ def judge_candidates(
     strict: bool = False,
     brief: bool = False,
 ) -> tuple[CandidateResult, ...]:
-    """Judge candidates for a use case by the predictions of a model; also candidates that are not in its document.
+    """Judge candidates for a use case by the predictions of a model.
+
+    The candidates need not be in the document of the use case.
 
     Parameters
     ----------

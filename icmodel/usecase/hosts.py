@@ -78,8 +78,8 @@ def interfaces(
 ) -> dict[str, Interfaces]:
     """Return the interfaces of each device: as stated in the file, or as many as the device's streams need.
 
-    If a scenario states ``endpoints``, a device without stated interfaces has enough of them that no more streams meet
-    at one.
+    If a scenario states ``endpoints`` and the device states no interfaces, the device has enough interfaces that at
+    most ``endpoints`` streams of that name share one.
 
     Parameters
     ----------
@@ -163,10 +163,11 @@ def shared_interface(
 ) -> SharedInterface | None:
     """Return the busiest interface on a stream's path, with the other streams there.
 
-    The result is ``None`` if no other stream uses the interface, or if the scenario states the other streams.
+    The result is ``None`` if no other stream uses the interface, or if the scenario states both ``endpoints`` and
+    ``other_goodput``.
 
     Streams are spread evenly over the interfaces of a receiving device. At a sending device, streams share interfaces
-    only if it has fewer interfaces than its streams need; then they are also spread evenly.
+    only if the device has fewer interfaces than its streams need. Such streams are also spread evenly.
     """
     question = candidate.scenarios[stream]
     if question.endpoints is not None and question.other_goodput_bps is not None:
@@ -208,7 +209,7 @@ def _others_derivation(
 def interface_derivations(found: Mapping[str, Interfaces]) -> tuple[Derivation, ...]:
     """Return the derived numbers of interfaces: per device, in total, and streams per interface.
 
-    The result is empty if no need is known.
+    The result is empty if the number of interfaces needed is unknown for every device.
     """
     needed = [at.needed for at in found.values() if at.needed is not None]
     if not needed:

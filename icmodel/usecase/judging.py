@@ -1,6 +1,8 @@
-"""Judge a requirement of a use case for one candidate: by the prediction of its stream, or else by certain bounds.
+"""Judge a requirement of a use case for one candidate.
 
-- A missing latency quantile lies between a statistic that is never greater and one that is never less.
+A metric without a prediction is judged by guaranteed bounds:
+
+- A missing latency quantile lies between known statistics that are never greater and never less, such as p50 and max.
 - A one-way latency lies between theory's minimum and the whole round trip.
 - A goodput lies below theory's maximum.
 
@@ -137,7 +139,7 @@ def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: 
 def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: Model) -> Estimate:
     """Return the estimate of the required metric; the sum over all streams if the requirement names a device.
 
-    If the stream may produce more than the network carries, a latency has no upper end.
+    If the stream may produce more than the network carries, the interval of a latency has no upper end.
     """
     metric, prediction, times = criterion.limit.metric, answer.prediction, criterion.streams
     stream = criterion.case.stream(criterion.stream)
@@ -370,7 +372,7 @@ def estimate_for(metric: str, known: StreamBounds) -> Estimate:
     """Return the estimate of a metric by which a requirement is judged.
 
     Without a predicted value, a latency is estimated by half a round trip. Without a round trip, it is estimated by
-    certain bounds.
+    guaranteed bounds.
     """
     own = known.metrics.get(metric)
     if own is not None and not own.absent:
@@ -410,7 +412,7 @@ def _from_round_trip(statistic: str, known: StreamBounds) -> Estimate | None:
 
 
 def _between_bounds(statistic: str, known: StreamBounds, reason: str) -> Estimate:
-    """Estimate a missing latency statistic by its tightest certain bounds.
+    """Estimate a missing latency statistic by its tightest guaranteed bounds.
 
     The value is the upper bound (worst case). Without an upper bound, the estimate has no value.
     """

@@ -390,7 +390,7 @@ def evidence_for(
 ) -> Evidence:
     """Collect the evidence for the estimate by which a requirement was judged.
 
-    Without a prediction, the estimate is at best a bound of theory, and ``refusal`` is the reason.
+    Without a prediction, the estimate is a bound by theory or absent. ``refusal`` states why there is no prediction.
     """
     if prediction is None:
         return Evidence(estimate.basis, estimate.bases or (estimate.basis,), (), refusal)

@@ -102,7 +102,7 @@ def counts(points: Iterable[Point]) -> Mapping[str, int]:
 def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:
     """Make a fold for each point: the point is the test, and all other points are for training.
 
-    Points in overload that differ only in the load count as one point, since they measure the same.
+    Points in overload that differ only in the load count as one point, since the amount of overload has little effect.
 
     Parameters
     ----------
@@ -157,10 +157,10 @@ def leave_break_sizes_out(
     breaks_bytes: Sequence[int] | None = None,
     most: int | None = None,
 ) -> Folds:
-    """Make a fold for each protocol and packet break, which leaves out the two payloads next to it on every curve.
+    """Make a fold for each protocol and packet break, which leaves out the two payloads beside the break on all curves.
 
-    Curves of one protocol resemble each other. If only one curve lacks the two points, a model can learn the break from
-    the other curves. So here all curves of the protocol lack them.
+    Curves of one protocol are similar. If only one curve lacks the two points, a model can learn the break from the
+    other curves. So here all curves of the protocol lack both points.
     """
     known = scored(data)
     places = next_to_break(data, scored(data, metric), breaks_bytes)
@@ -231,7 +231,7 @@ def _leave_out(
 def _drawn(names: list[Key], most: int | None) -> list[Key]:
     """Draw at most ``most`` folds at random, with a fixed seed.
 
-    Folds at a regular distance are avoided, since they could follow a pattern of the measured points.
+    Taking every k-th fold instead could follow a pattern of the measured points.
     """
     if most is None or len(names) <= most:
         return names
@@ -241,7 +241,7 @@ def _drawn(names: list[Key], most: int | None) -> list[Key]:
 
 Pair = tuple[int, int]
 FEWEST_SIZES = 4
-"""Least number of payloads of a curve to find a break: its slope is compared with the slopes before and after it."""
+"""Least number of payloads of a curve in which `step` can find a break, since it compares three successive slopes."""
 
 
 def next_to_break(

@@ -80,8 +80,8 @@ class Score:
     kind : str
         Whether errors and half-widths are relative or absolute.
     n, points : int
-        Number of predicted rows, and number of different points among them. Runs of one point share the model's error,
-        so they tell less than runs of different points.
+        Number of predicted rows, and number of different points among these rows. Runs of one point share the model's
+        error, so they say less about the model than runs of different points.
     half_width : float
         Median of half the width of the intervals.
     unanswered, reasons : int, mapping
@@ -159,7 +159,7 @@ def score(outcomes: Sequence[Outcome]) -> Score:
 def is_far(estimate: Estimate, value: float) -> bool:
     """Whether a measured value lies far outside the interval of its prediction.
 
-    Far means more than ``FAR`` times as far from the prediction as the interval's end on that side.
+    Far means more than ``FAR`` times as far from the prediction as the end of the interval on the same side.
     """
     end = estimate.high if value > estimate.value else estimate.low
     beyond = abs(value - estimate.value) > FAR * abs(end - estimate.value)
@@ -219,7 +219,7 @@ class Partition:
     next_to_break : mapping
         Keys of the points next to a packet break, by metric.
     trained : collection of Key, optional
-        Keys of the training points, if test rows can belong to the same points, as held-out runs do.
+        Keys of the training points, if test rows can repeat training points, as held-out runs can.
     full_bps : float
         Load that ends the load bands [b/s].
     """

@@ -282,7 +282,7 @@ class Plan:
 
 
 def tester(plan: Plan, variant: str) -> Callable[[int], list[Outcome]]:
-    """Make the function that predicts the test rows of the fold of a given number, and computes the errors."""
+    """Make the function that takes the number of a fold, predicts its test rows, and computes the errors."""
 
     def outcomes(number: int) -> list[Outcome]:
         fold = plan[number]
@@ -335,9 +335,9 @@ AT_MOST_ROWS = 2_400
 At least ``FEWEST_FOLDS`` folds are used, even beyond this limit.
 """
 LEAST_ANSWERS = 6
-"""Least number of left-out rows of a metric that both variants must predict, since a median of fewer is unreliable."""
+"""Least number of left-out rows of a metric that both variants must predict; a median of fewer is unreliable."""
 TIE = 0.95
-"""Error ratio below which ``hybrid`` is chosen: its errors divided by those of ``corrected``.
+"""Ratio of the errors of ``hybrid`` to the errors of ``corrected``, below which ``hybrid`` is chosen.
 
 This ratio and the four limits above are assumed.
 """
@@ -405,7 +405,7 @@ def choose(data: Dataset, progress: Progress | None = None) -> Choice:
 
 
 def _ratio(usual: list[float], other: list[float]) -> float:
-    """Return the median error of the ``other`` variant, divided by that of the ``usual`` one.
+    """Return the ratio of the median error of the ``other`` variant to that of the ``usual`` variant.
 
     The result is 0 (no comparison) if both variants predicted too few rows, or if a median is 0.
     """

@@ -27,7 +27,7 @@ PASS = "pass-{:03d}.jsonl"
 MARK = "verification"
 """Key in a record under which its stream, pass and verification are stored."""
 LEAST_OVERLAP = 0.95
-"""Least share of each measurement window in which all streams must surely have run, for a pass to be valid."""
+"""Least share of each measurement window in which all streams surely ran, for a pass to be valid."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,8 +242,8 @@ def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
     """Return the least share of a measurement window in which every stream surely sent.
 
     It is computed from the start S and the end E of each run. A run takes u = E - S - (planned length) longer than
-    planned. This extra time lies before or after the traffic, so traffic and window start at most u late. The traffic
-    of one run covers the window of another if their starts differ by at most the warm-up and the tail.
+    planned. This extra time lies before or after the traffic, so traffic and window start at most u late. One run's
+    traffic covers another run's window if it starts at most the warm-up later, or at most the tail earlier.
     """
     begun = [begun_s for begun_s, _ in spans]
     spare = [max(ended_s - begun_s - times.run_s, 0.0) for begun_s, ended_s in spans]

@@ -131,7 +131,7 @@ def verify(
 
     with opened(place, _settings(loaded, lab, options), built.text) as kept:
         made = predict(lab.system, None, options.variant, cache=options.cache).to_dict()
-        prediction = json.loads(json.dumps(made))  # the same as after reading the stored file
+        prediction = json.loads(json.dumps(made))  # the same numbers as in the stored file
         stored = kept.prediction(prediction)
         passes = kept.passes(stored, tuple(lab.system.streams))
         counting = sum(run.counts for run in passes)

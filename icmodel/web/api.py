@@ -49,7 +49,7 @@ from icmodel.web.problems import answers, problem_of
 from icmodel.web.work import Workshop, check_dataset, dataset, warm_model
 
 POSTED = (400, 408, 413, 415)
-"""Further HTTP statuses of refused requests that have a body."""
+"""Additional HTTP statuses with which a request with a body can be refused."""
 LARGEST_GRID = 4000
 """Greatest number of points of a grid; the command line allows more."""
 
@@ -91,13 +91,13 @@ class IngestedText(Ingested):
 
 
 class KeptValidation(Validation):
-    """Scores, and the stored coverage by variant and kind of fold."""
+    """Scores of a validation, and the coverage stored with the dataset, by variant and kind of fold."""
 
     kept: dict[str, Any]
 
 
 def workshop(request: Request) -> Workshop:
-    """Return the workshop of the application."""
+    """Return the application's workshop: its threads and worker processes."""
     shop: Workshop = request.app.state.workshop
     return shop
 
@@ -384,7 +384,7 @@ async def validation(
 ) -> Response:
     """Return the output of `icmodel validate --json` for a few folds.
 
-    The key `kept` holds the stored coverage.
+    The key `kept` holds the coverage stored with the dataset.
     """
     found(name, check_dataset)
     return as_json(await shop.long(jobs.validate, name, variant, folds, most))

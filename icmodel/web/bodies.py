@@ -65,7 +65,7 @@ def labelled(name: str) -> Any:
 
 
 def words_of(body: Body, kind: type[Any]) -> dict[str, Any]:
-    """Return a request's values for the fields of a dataclass of options, as command-line texts."""
+    """Convert a request to command-line texts, by field of ``kind``, a dataclass of options."""
     words = {one.name: getattr(body, one.name) for one in fields(kind)}
     texts: dict[str, Any] = {n: str(word) for n, word in words.items() if word is not None}
     if "option" in texts:
@@ -74,7 +74,7 @@ def words_of(body: Body, kind: type[Any]) -> dict[str, Any]:
 
 
 class QuestionBody(Body):
-    """Parameters of a question; a missing one has its default."""
+    """Parameters of a question; a missing parameter has its default."""
 
     payload: Word | None = described("payload", "1448 B", "64 KiB")
     rate: Word | None = described("rate", "6700/s")
@@ -118,7 +118,7 @@ class PredictBody(QuestionBody):
     goodput: Word | None = Field(None, description="Goodput to carry; needs solve.")
 
     def extras(self) -> Extras:
-        """Return the options beyond the question: those of message and solve."""
+        """Return the options of ``message`` and ``solve``, which are not part of the question."""
         return Extras(self.message, self.message_within, self.solve, self.goodput)
 
 
@@ -176,7 +176,7 @@ class SystemBody(Body):
     )
     toml: Toml | None = Field(
         None,
-        description="Text of a system, in place of a name. Datasets and use cases are bundled ones.",
+        description="Text of a system with bundled datasets and use cases only, in place of a name.",
     )
     dataset: Word | None = Field(None, description="Bundled dataset for all streams.")
     variant: Word | None = VARIANT
@@ -186,7 +186,8 @@ class PredictSystemBody(SystemBody):
     """Input of `icmodel system predict`."""
 
     cycles: Word = Field(
-        "refuse", description="Bounds of streams that wait in a cycle: refuse or fixed-point."
+        "refuse",
+        description="Latency bounds if streams wait for each other in a cycle: refuse or fixed-point.",
     )
 
 

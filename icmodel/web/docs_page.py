@@ -90,7 +90,7 @@ def _text(text: str) -> str:
 
 
 def resolved(openapi: Document, schema: Document) -> Document:
-    """Return a schema, or the one that it refers to."""
+    """Return a schema, or the schema that its ``$ref`` names."""
     name = schema.get("$ref", "").removeprefix("#/components/schemas/")
     return openapi["components"]["schemas"][name] if name else schema
 

@@ -59,7 +59,7 @@ class Guard:
             await self.app(scope, receive, send)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer an HTTP request; a refusal or a defect becomes problem details."""
+        """Answer an HTTP request; a refusal or an unexpected exception becomes problem details."""
         started = False
 
         async def send_guarded(message: Message) -> None:
@@ -128,7 +128,7 @@ class Guard:
         return any(secrets.compare_digest(one.encode(), own) for one in given)
 
     def first_visit(self, request: Request) -> RedirectResponse:
-        """Answer the link with the token: keep the token in a cookie, and remove it from the address.
+        """Answer the link that contains the token: set a cookie, and redirect to the address without it.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class Guard:
             sentence += "or send Authorization: Bearer TOKEN"
             raise Problem(401, sentence, headers={"WWW-Authenticate": "Bearer"})
         rest = [pair for pair in parse_qsl(request.url.query) if pair[0] != "token"]
-        path = f"/{request.url.path.lstrip('/')}"  # never an address of another server
+        path = f"/{request.url.path.lstrip('/')}"  # one slash only: //name would be another server
         response = RedirectResponse(path + (f"?{urlencode(rest)}" if rest else ""), 303)
         response.set_cookie(self.cookie, self.place.token, httponly=True, samesite="lax")
         return response
@@ -190,7 +190,7 @@ async def cancel_when_closed(receive: Receive, work: anyio.CancelScope) -> None:
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """Return a receive function: first the body that was read, then the client's messages."""
+    """Return a receive function that gives the body that was read, then the client's messages."""
     given = False
 
     async def again() -> Message:

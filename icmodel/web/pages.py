@@ -1,6 +1,6 @@
 """Routes of the pages, beyond those of the HTTP API.
 
-A thread answers the what-if page within milliseconds, by a model kept in memory. A worker process
+A thread answers the what-if page within milliseconds, with a model kept in memory. A worker process
 makes reports.
 """
 
@@ -46,7 +46,7 @@ class Page(Body):
 
 
 class Refused(Body):
-    """A refused TOML text: the sentence of the command line, and every mistake with its line."""
+    """Refusal of a TOML text: the error message of the command line, and each mistake with its line."""
 
     error: str
     mistakes: list[MistakeText]
@@ -60,7 +60,7 @@ class UseCasePage(Page):
 
 
 class SystemPage(Page):
-    """Page of a system: its drawing, and each stream with its cables and boxes in drawing order."""
+    """Page of a system: its drawing, and its streams with the indices of their cables and boxes in it."""
 
     svg: str
     streams: list[dict[str, Any]]
@@ -76,7 +76,7 @@ class AskedUseCase(Body):
 
 
 class AskedComparison(Body):
-    """Use case to compare: the name of a bundled one, or its TOML text."""
+    """Use case for which interconnects are compared: the name of a bundled use case, or its TOML text."""
 
     usecase: Word | None = None
     toml: Toml | None = None

@@ -34,7 +34,7 @@ class Place:
 
     @classmethod
     def of(cls, host: str, port: int) -> Place:
-        """Return the place for a host, with a new token unless the host is loopback."""
+        """Return the address for a host, with a new token unless the host is loopback."""
         return cls(host, port, "" if is_loopback(host) else secrets.token_urlsafe(24))
 
     @property
@@ -46,8 +46,8 @@ class Place:
     def knows(self, host: str) -> bool:
         """Whether a Host header names this server.
 
-        If the server listens on all addresses, any IP address is allowed. DNS rebinding needs a
-        domain name of the attacker, and such a name stays refused.
+        If the server listens on all addresses, any IP address is allowed. Unknown domain names stay
+        refused, since DNS rebinding needs a domain name of the attacker.
         """
         name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
         name, port = (name, port) if name else (host, "")
@@ -99,7 +99,7 @@ def listen(host: str, port: int | None) -> socket.socket:
         except OSError as error:
             reason = error.strerror or str(error)
         else:
-            # Accepted connections inherit the option. Otherwise an answer in two parts waits 40 ms for a delayed ACK.
+            # Accepted connections inherit TCP_NODELAY. Without it, answers in two parts wait 40 ms for a delayed ACK.
             listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return listening
     where = f"port {port}" if port is not None else f"ports {TRIED_PORTS[0]} to {TRIED_PORTS[-1]}"

@@ -53,7 +53,7 @@ SCHEMAS: dict[str, Any] = models_json_schema(
 def answers(model: Any, *further: int) -> dict[int | str, dict[str, Any]]:
     """Describe the answer and the problems of a route for the OpenAPI document.
 
-    ``further`` are statuses beyond those of every route.
+    ``further`` are the statuses of this route beyond those that every route has.
     """
     content = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="ProblemDetails")}}}
     told: dict[int | str, dict[str, Any]] = {200: {"model": model, "description": "The answer."}}

@@ -25,16 +25,16 @@ from icmodel.web.jobs import body_of, ingest, system_of, usecase_of
 from icmodel.web.work import check_dataset
 
 MOST_FOLDS = 40
-"""Maximum number of rows that a validation leaves out, so that its page need not wait long."""
+"""Maximum number of rows that a validation leaves out; limits the waiting time of its page."""
 STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 """Pattern of the style sheet inside a drawing.
 
-The page loads it from a file, since its Content-Security-Policy allows no inline style.
+The page loads the style sheet from a file, since its Content-Security-Policy allows no inline style.
 """
 
 
 def refusal(error: IcmodelError) -> bytes:
-    """Return the mistakes of a text as JSON, each with its line; the line is null if it is not known."""
+    """Return the mistakes of a text as JSON, each with its line; an unknown line is null."""
     mistakes = error.mistakes or (Mistake(str(error)),)
     return body_of({"error": str(error), "mistakes": [one._asdict() for one in mistakes]})
 

@@ -115,7 +115,7 @@ class Impatient(H11Protocol):
         self.deadline = self.loop.call_later(HEAD_S, transport.close)
 
     def data_received(self, data: bytes) -> None:
-        """Read some bytes; the deadline holds until the head of a request is complete."""
+        """Read some bytes, and cancel the deadline when the head of a request is complete."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self.stop_waiting()
@@ -135,7 +135,7 @@ class Impatient(H11Protocol):
 
 
 def run(place: Place, listening: socket.socket) -> None:
-    """Run the server of a place, on its listening socket.
+    """Run the server that answers at ``place``, on its listening socket.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def run(place: Place, listening: socket.socket) -> None:
 
 
 def make_server(place: Place) -> uvicorn.Server:
-    """Make the server of a place, with its timeouts."""
+    """Make the server that answers at ``place``, with its timeouts."""
     config = uvicorn.Config(
         make_app(place),
         http=Impatient,

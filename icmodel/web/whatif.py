@@ -36,7 +36,7 @@ from icmodel.web.bodies import Body
 from icmodel.web.work import warm_model
 
 MOST_QUESTIONS = 8
-"""Maximum number of questions of a request: the own one, four pinned, and three in its plot."""
+"""Maximum number of questions in a request: the page's own, four pinned ones, and three others in its plot."""
 MOST_REQUIREMENTS = 12
 
 
@@ -77,7 +77,7 @@ class Judged(BaseModel):
 
 
 class Answer(BaseModel):
-    """Answer to one question; with an ``error`` the rest is empty, and ``field`` is the parameter at fault."""
+    """Answer to one question. If ``error`` is set, ``field`` is the parameter at fault, and there are no results."""
 
     dataset: str
     variant: str
@@ -93,7 +93,7 @@ class Answer(BaseModel):
     verdicts: list[Judged] = Field(default_factory=list)
     command: str = ""
     python: str = ""
-    sheet: str = Field("", description="A head and a row of cells with tabs between them.")
+    sheet: str = Field("", description="A heading row and a row of values, separated by tabs.")
 
 
 class Answers(BaseModel):
@@ -166,7 +166,7 @@ def _metric(name: str, found: Prediction) -> Metric:
 
 
 def _judged(text: str, found: Prediction) -> Judged:
-    """Judge a requirement in words on a prediction, by the rules of `icmodel.requirement.judge`."""
+    """Judge a prediction by a requirement in words, with the rules of `icmodel.requirement.judge`."""
     try:
         requirement = parse_requirement(text, tuple(found.metrics))
     except IcmodelError as error:
@@ -191,12 +191,12 @@ def _judged(text: str, found: Prediction) -> Judged:
 
 
 class CurvesAsked(Body):
-    """Questions whose metric is drawn along one parameter."""
+    """Request for curves: questions, a metric, and the parameter along which it is drawn."""
 
     questions: list[Question] = Field(min_length=1, max_length=MOST_QUESTIONS)
     over: Axis
     metric: str = SHORT
-    beyond: bool = Field(False, description="Whether the payloads go on beyond the benchmarks.")
+    beyond: bool = Field(False, description="Whether to add payloads beyond the benchmarked ones.")
 
 
 class Curves(BaseModel):

@@ -34,7 +34,7 @@ Ts = TypeVarTuple("Ts")
 MOST_DATASETS = 32
 """Greatest number of datasets, and of models, that stay in memory."""
 LONGEST_S = 60.0
-"""Time after which a worker process is killed, waiting included [s]."""
+"""Time after which a worker process is killed, including the time in the queue [s]."""
 MOST_MEMORY = 2 * 2**30
 """Memory that a worker process may use [B]."""
 
@@ -127,7 +127,7 @@ class Workshop:
         except TimeoutError:
             raise Problem(503, f"the answer takes longer than {LONGEST_S:g} s: {advice}") from None
         except (MemoryError, BrokenWorkerProcess, ProcessLookupError):
-            # anyio raises the last if Ctrl-C ended a worker process before it ignored SIGINT.
+            # ProcessLookupError: Ctrl-C ended a worker process before it ignored SIGINT.
             memory = f"{MOST_MEMORY // 2**30} GiB"
             raise Problem(503, f"the answer needs more than {memory} of memory: {advice}") from None
 
@@ -151,7 +151,7 @@ class Workshop:
 
 
 def prepare() -> bytes:
-    """Import the modules, and prepare the model, that most answers need."""
+    """Import the modules and prepare the model that most answers need."""
     import icmodel.system.prediction
     import icmodel.usecase  # noqa: F401
     from icmodel.sweep import sweep

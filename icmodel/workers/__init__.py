@@ -1,6 +1,7 @@
 """Workers that answer the items of a job: this process, its threads, worker processes or a Dask cluster.
 
-`pool` starts the workers and keeps the order of items. Other processes refuse a job of another version or dataset.
+`pool` starts the workers and keeps the order of items. A worker in another process refuses a job that
+needs another version of icmodel or of a dataset.
 """
 
 from icmodel.workers.pool import Pool, Work, connect, pool

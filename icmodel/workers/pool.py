@@ -26,7 +26,7 @@ from icmodel.errors import ClusterError, DatasetError
 WAIT_S = 10
 """Greatest time to wait for a Dask scheduler or for its first worker [s]."""
 AHEAD = 2
-"""Number of items submitted to each worker before their answers are read. More would only need memory."""
+"""Number of items submitted to each worker before their answers are read. More items would only take memory."""
 
 INTERRUPTED = 130
 """Exit code of a process that Ctrl-C ended, as in a shell."""
@@ -96,7 +96,7 @@ class Pool:
         make: Callable[[*Arguments], Callable[[Item], Answer]],
         *arguments: *Arguments,
     ) -> Callable[[Iterable[Item]], Iterator[Answer]]:
-        """Make a function that lets the workers answer items, and yields the answers in the order of the items.
+        """Make a function that has the workers answer items, and yields the answers in the order of the items.
 
         Parameters
         ----------
@@ -109,9 +109,7 @@ class Pool:
         whole = self.work.whole
         job = pickled((make, arguments), whole)
         for _ in range(self.early):
-            self.submit(
-                prepare, __version__, whole, job
-            )  # an error comes again with the first item
+            self.submit(prepare, __version__, whole, job)  # the first item raises the same error
 
         def start(item: Item) -> Answering:
             return self.submit(answer, __version__, whole, job, pickled(item, whole))
@@ -210,7 +208,7 @@ def interrupts_held() -> Iterator[None]:
 def begin(*thresholds: int) -> None:
     """Initialise a worker process: copy the thresholds of the garbage collector from the parent process.
 
-    A terminal sends Ctrl-C to all processes of a command, so the worker handles it: it ends without a traceback.
+    A terminal sends Ctrl-C to all processes of a command. The worker then ends without a traceback.
     """
     gc.set_threshold(*thresholds)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -342,7 +340,7 @@ class JobPickler(pickle.Pickler):
         self.whole = whole
 
     def reducer_override(self, value: object) -> Any:
-        """Name a dataset; pickle any other value as usual."""
+        """Reduce a dataset to its name and hash; pickle any other value as usual."""
         if isinstance(value, Dataset) and (name := name_for_workers(value)):
             return same_dataset, (name, value.sha256, self.whole)
         return NotImplemented

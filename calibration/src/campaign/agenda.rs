@@ -9,13 +9,13 @@ use crate::statistics::confidence::StoppingRule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The runs of a plan, those done and those to come.
+/// Runs of a plan: finished runs and remaining runs.
 #[derive(Debug)]
 pub struct Agenda {
     runs: Vec<Slot>,
-    /// State of a run.
+    /// Index in `runs` of each run.
     places: BTreeMap<RunId, usize>,
-    /// Every point once, those measured before those searched.
+    /// Every point once; measured points come before searched points.
     points: Vec<Arc<Point>>,
     /// State of each point.
     known: Vec<Known>,
@@ -44,17 +44,18 @@ enum State {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
-    /// The repeat after which the runs agreed.
+    /// Number of the repeat at which the runs of the point agreed.
     met: Option<u32>,
-    /// The hosts refuse it.
+    /// Whether the hosts refused the point.
     refused: bool,
 }
 
 impl Agenda {
-    /// The agenda of a plan's points, nothing done yet.
+    /// Creates the agenda of a plan's points, with no run done.
     ///
     /// # Errors
-    /// [`crate::error::Error::Question`] for a search whose ratios have no line rate.
+    /// [`crate::error::Error::Question`] if a search states loads in percent and the line rate is
+    /// unknown.
     pub fn new(
         plan: &Plan,
         points: Vec<Point>,
@@ -116,7 +117,7 @@ impl Agenda {
             .or_else(searches)
     }
 
-    /// Takes a finished run in.
+    /// Records the reading of a finished run.
     pub fn learn(&mut self, id: RunId, reading: Reading) {
         self.done.insert(id.clone(), reading);
         let Some(place) = self.places.get(&id).copied() else {
@@ -160,9 +161,11 @@ impl Agenda {
         &self.points
     }
 
-    /// Minimum and maximum of the remaining runs and of their time in seconds.
+    /// Least and greatest number of remaining runs, each with the total time of these runs in
+    /// seconds.
     ///
-    /// A search counts as one trial at least and as all its bisections with all their trials at most.
+    /// The least number counts one trial per search. The greatest number counts all bisections,
+    /// each with all its trials.
     pub fn remaining(&self) -> ((usize, f64), (usize, f64)) {
         let mut least = (0, 0.0);
         let mut most = (0, 0.0);
@@ -297,7 +300,8 @@ impl Agenda {
         })
     }
 
-    /// Neither done nor given up, and its point neither refused nor known well enough.
+    /// Whether the run at an index of the schedule is still to be made. It must be neither done nor
+    /// given up; its point must not be refused, and must need more repeats.
     fn may_come(&self, place: usize) -> bool {
         let slot = &self.runs[place];
         let known = self.known[slot.point];
@@ -313,13 +317,14 @@ impl Agenda {
         }
     }
 
-    /// A reference run after the first is made when a run between it and the next is made or was.
+    /// Whether a run between this reference run and the next was made or will be made; otherwise
+    /// this reference run is skipped.
     fn block_comes(&self, place: usize) -> bool {
         let end = (place + 1 + self.every).min(self.runs.len());
         (place + 1..end).any(|place| self.runs[place].state == State::Done || self.may_come(place))
     }
 
-    /// Runs of the schedule, without references, that are made in any case.
+    /// Number of runs that are made in any case: repeats up to the minimum, without reference runs.
     fn sure_runs(&self) -> usize {
         let sure =
             |slot: &&Slot| is_repeated(slot.spec.point.kind) && slot.spec.repeat < self.repeats.min;
@@ -354,7 +359,7 @@ impl Agenda {
     }
 }
 
-/// Trials of a search that bisects to the end, all at every rate.
+/// Greatest number of trials of a search: all bisections, each with all its trials.
 fn most_trials(rule: &SearchRule) -> usize {
     let halvings = ((rule.highest_bps - rule.lowest_bps) / rule.resolution_bps)
         .log2()

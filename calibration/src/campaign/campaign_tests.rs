@@ -19,7 +19,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Answers from a list of outcomes, then well.
+/// Runner that returns the given outcomes in order, and then only good runs.
 struct Synthetic {
     outcomes: Vec<Result<Measured>>,
     asked: Vec<RunSpec>,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Maximum size of a record in bytes; limits the memory a child's output can use.
 const OUTPUT_MOST_BYTES: u64 = 1 << 30;
-/// Lines of a child's standard error that an error message carries.
+/// Greatest length, in characters, of the end of a child's standard error in an error message.
 const COMPLAINT_MOST_BYTES: usize = 400;
 
 /// Child that is killed when this value is dropped or when this process dies.
@@ -24,10 +24,11 @@ impl Ward {
     /// The child is killed when the calling thread ends.
     ///
     /// # Errors
-    /// [`Error::Peer`] where it cannot be started.
+    /// [`Error::Peer`] if the command cannot be started.
     pub fn start(mut command: Command) -> Result<Self> {
         let parent = std::process::id();
-        // SAFETY: between fork and exec there are two system calls on no memory.
+        // SAFETY: between fork and exec, the closure makes two system calls and allocates no
+        // memory.
         unsafe { command.pre_exec(move || die_with(parent)) };
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command
@@ -36,12 +37,12 @@ impl Ward {
         Ok(Self(child))
     }
 
-    /// The process's number.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.0.id()
     }
 
-    /// True while it runs.
+    /// Returns whether the child is still running.
     pub fn is_running(&mut self) -> bool {
         matches!(self.0.try_wait(), Ok(None))
     }
@@ -57,8 +58,8 @@ impl Drop for Ward {
 /// Asks the kernel to kill this process when the thread that started it ends. Runs between fork and exec.
 fn die_with(parent: u32) -> std::io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The parent may have died before prctl took effect; then another process has taken its place.
-    // In a PID namespace of its own a child sees none, and the check says nothing.
+    // The parent may have died before prctl took effect; then the child has another parent. In its
+    // own PID namespace a child sees no parent, and this check is skipped.
     let now = getppid().map(|now| now.as_raw_nonzero().get());
     if now.is_some_and(|now| now as u32 != parent) {
         return Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
@@ -87,10 +88,10 @@ pub struct Ended {
 }
 
 impl Listened {
-    /// Starts a command and reads what it prints.
+    /// Starts a command and collects its output.
     ///
     /// # Errors
-    /// [`Error::Peer`] where it cannot be started.
+    /// [`Error::Peer`] if the command cannot be started.
     pub fn start(mut command: Command) -> Result<Self> {
         command
             .stdin(Stdio::null())
@@ -107,15 +108,15 @@ impl Listened {
         })
     }
 
-    /// True while it runs.
+    /// Returns whether the child is still running.
     pub fn is_running(&mut self) -> bool {
         self.ward.is_running()
     }
 
-    /// Waits for the end, at most until `patience` after the start; then the child is killed.
+    /// Waits for the child to end. Kills it if it still runs `patience` after its start.
     ///
     /// # Errors
-    /// [`Error::Peer`] where it did not end in time.
+    /// [`Error::Peer`] if the child did not end in time.
     pub fn wait(mut self, patience: Duration) -> Result<Ended> {
         let left = patience.saturating_sub(self.began.elapsed());
         let output = match self.output.recv_timeout(left) {

@@ -1,7 +1,7 @@
 //! Record file: a run is done if and only if it is in the file, even after a crash.
 //!
-//! A run becomes done by one write of its whole line and an fsync after it. A campaign that was killed
-//! can leave at most one torn line, the last, and it is cut off before anything else happens.
+//! A run is done once its whole line is written and synced to disk. A killed campaign can leave at
+//! most one incomplete line, at the end; the next campaign removes this line first.
 
 use super::reading::{self, Reading};
 use crate::error::{Context, Error, Result};
@@ -24,12 +24,12 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens or makes the file, locks it, cuts a torn last line off, and reads the runs of this
-    /// campaign in the order in which they were made.
+    /// Opens or creates the file, locks it, removes an incomplete last line, and reads the runs of
+    /// this campaign in the order of measurement.
     ///
     /// # Errors
-    /// [`Error::Question`] where another campaign writes to it, it holds records of another plan, it is
-    /// damaged elsewhere than at its end, or it cannot be written.
+    /// [`Error::Question`] if another campaign is writing to the file, or the file holds records of
+    /// another plan. Also if a line other than the last is damaged, or the file cannot be written.
     pub fn open(path: &Path, digest: &str) -> Result<(Self, Vec<(RunId, Reading)>)> {
         let doing = format!("the records {}", path.display());
         let mut options = OpenOptions::new();
@@ -140,8 +140,8 @@ fn read_line(record: &serde_json::Value, digest: &str) -> Result<(RunId, Reading
     Ok((reading::run_id(&mark), Reading::of(record)?))
 }
 
-/// Locks the records. A campaign that was killed while it started a child leaves the lock to that
-/// child until the child sees that its parent is gone: hence the patience.
+/// Locks the record file. If a campaign is killed while it starts a child, the child holds the lock
+/// until it notices that its parent is gone. So locking is retried for [`PATIENCE`].
 fn lock(file: &File, path: &Path) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     loop {

@@ -37,13 +37,13 @@ pub trait Runner {
     /// Makes one run.
     ///
     /// # Errors
-    /// [`Error::Question`] where the hosts refuse it, [`Error::Peer`] where it failed.
+    /// [`Error::Question`] if the hosts refuse the run, [`Error::Peer`] if the run failed.
     fn run(&mut self, spec: &RunSpec) -> Result<Measured>;
 
     /// Repairs what may have broken before a failed run is tried again.
     ///
     /// # Errors
-    /// [`Error::Peer`] where that is not possible.
+    /// [`Error::Peer`] if the repair fails.
     fn recover(&mut self) -> Result<()> {
         Ok(())
     }
@@ -62,7 +62,8 @@ impl Campaign {
     /// Expands the plan, opens the records, and finds what is still to be done.
     ///
     /// # Errors
-    /// [`Error::Question`] for a plan that cannot be carried out there, or records that are not its own.
+    /// [`Error::Question`] if the plan cannot be carried out at this place, or the records belong
+    /// to another plan.
     pub fn open(plan: &Plan, context: &Context, records: &Path) -> Result<Self> {
         let digest = plan.digest(context);
         let points = plan.points(context)?;
@@ -95,7 +96,7 @@ impl Campaign {
     /// with the same records tries it again.
     ///
     /// # Errors
-    /// [`Error::Question`] where the records cannot be written.
+    /// [`Error::Question`] if the records cannot be written.
     pub fn conduct(&mut self, runner: &mut dyn Runner, progress: &mut Progress) -> Result<Summary> {
         let mut summary = Summary::default();
         let mut failures = 0;
@@ -148,7 +149,7 @@ impl Campaign {
     }
 }
 
-/// One run, tried once more where the peer or the network failed.
+/// Makes a run; tries it a second time if the peer or the network failed.
 fn attempt(runner: &mut dyn Runner, spec: &RunSpec) -> Result<(Measured, Reading)> {
     match once(runner, spec) {
         Err(Error::Peer(_)) => {
@@ -167,7 +168,7 @@ fn once(runner: &mut dyn Runner, spec: &RunSpec) -> Result<(Measured, Reading)> 
     Ok((measured, reading))
 }
 
-/// The record's line with the key `plan` added at its end, all else as the run printed it.
+/// Adds the key `plan` at the end of a record's line; the rest of the line is unchanged.
 fn marked(line: &str, mark: &PlanMark) -> Result<String> {
     let mark = serde_json::to_string(mark).map_err(|error| {
         Error::question(format!("the place in the plan cannot be written: {error}"))

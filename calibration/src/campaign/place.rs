@@ -19,13 +19,13 @@ const PATIENCE_FACTOR: f64 = 3.0;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Timeout for a responder to listen.
 const READY: Duration = Duration::from_secs(10);
-/// Time a background stream gets until its frames flow, and by which it outlasts the measured run.
+/// Time by which a background stream starts before the measured run, and by which it outlasts it.
 const LEAD: Duration = Duration::from_millis(800);
 
 /// Host with a running responder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
-    /// `--to` and what else `icprobe run` needs to reach it, the key among it.
+    /// Options of `icprobe run` that select the responder, such as `--to` and `--key`.
     pub reach: Vec<String>,
 }
 
@@ -49,12 +49,12 @@ struct Hosts {
     from: String,
     to: String,
     key: PathBuf,
-    /// By host and address.
+    /// Running responders, by host and address.
     responders: BTreeMap<String, Ward>,
 }
 
 impl ProcessRunner {
-    /// Measures against a host where `icprobe serve` runs already.
+    /// Creates a runner that measures against a host where `icprobe serve` is already running.
     pub fn remote(program: &Path, remote: Remote) -> Self {
         Self {
             program: program.to_owned(),
@@ -62,10 +62,10 @@ impl ProcessRunner {
         }
     }
 
-    /// Measures from one host of a lab to another; the responders are started where they are needed.
+    /// Creates a runner that measures between two hosts of a lab, and starts responders on demand.
     ///
     /// # Errors
-    /// [`Error::Question`] where the lab has no such host.
+    /// [`Error::Question`] if the lab lacks one of the hosts.
     pub fn in_lab(program: &Path, lab: Lab, from: &str, to: &str, key: &Path) -> Result<Self> {
         for host in [from, to] {
             known(&lab, host)?;
@@ -204,7 +204,7 @@ fn known<'a>(lab: &'a Lab, host: &str) -> Result<&'a crate::lab::LabHost> {
 }
 
 impl Hosts {
-    /// The command that measures from one host to another, whose responder is up after the return.
+    /// Returns the command that measures from one host to another, after starting the responder.
     fn run(&mut self, program: &Path, from: &str, to: &str, options: &Options) -> Result<Command> {
         let address = self.address(from, to)?;
         self.respond(program, to, &address)?;
@@ -305,7 +305,8 @@ fn complaints(beside: Vec<Beside>) -> String {
         .join("; ")
 }
 
-/// A background's options with a window that covers the measured run, and no pause before it.
+/// Returns the options of a background stream with a window of `seconds`, a short warm-up and no
+/// idle time.
 fn lasting(options: &Options, seconds: f64) -> Options {
     let mut options = options.clone();
     options.remove("frames");
@@ -317,15 +318,16 @@ fn lasting(options: &Options, seconds: f64) -> Options {
 
 const KEY_FILE: &str = "key";
 
-/// The folder beside the records that holds what a campaign needs while it runs; after a kill the next finds it.
+/// Working folder of a campaign, beside its record file. A campaign that continues a killed one
+/// reuses its folder.
 #[derive(Debug, Clone)]
 pub struct Workshop(PathBuf);
 
 impl Workshop {
-    /// Makes the folder `RECORDS.work`, or finds the one a killed campaign left.
+    /// Creates the folder `RECORDS.work`, or reuses the folder that a killed campaign left.
     ///
     /// # Errors
-    /// [`Error::Question`] where it cannot be made.
+    /// [`Error::Question`] if the folder cannot be created.
     pub fn beside(records: &Path) -> Result<Self> {
         let mut name = records.as_os_str().to_owned();
         name.push(".work");
@@ -334,10 +336,10 @@ impl Workshop {
         Ok(Self(folder))
     }
 
-    /// A key for the responders of a lab, made anew.
+    /// Creates a new key for the responders of a lab.
     ///
     /// # Errors
-    /// [`Error::Peer`] where `icprobe key` fails.
+    /// [`Error::Peer`] if `icprobe key` fails.
     pub fn key(&self, program: &Path) -> Result<PathBuf> {
         let path = std::path::absolute(self.0.join(KEY_FILE)).or_question("the key")?;
         let _ = std::fs::remove_file(&path);

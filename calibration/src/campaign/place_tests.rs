@@ -4,14 +4,15 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-/// A script in the place of icprobe.
+/// Shell script that takes the place of icprobe.
 struct Script(PathBuf);
 
 impl Script {
     fn new(name: &str, body: &str) -> Self {
         let path =
             std::env::temp_dir().join(format!("icprobe-script-{name}-{}", std::process::id()));
-        // Written by a child, so that no other test's fork holds it open for writing when it is run.
+        // A child writes the script, so that no fork of another test holds the file open for
+        // writing when it is run.
         let mut shell = Command::new("sh");
         shell
             .args([

@@ -27,7 +27,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A bar on a terminal, lines elsewhere.
+    /// Creates a progress bar on a terminal, or one line per run elsewhere.
     pub fn new() -> Self {
         let terminal = std::io::stderr().is_terminal();
         Self {
@@ -36,7 +36,7 @@ impl Progress {
         }
     }
 
-    /// Prints nothing.
+    /// Creates a progress that prints nothing.
     pub fn quiet() -> Self {
         Self::quiet_one(true)
     }

@@ -25,7 +25,7 @@ impl Reading {
     /// Extracts the data from a record.
     ///
     /// # Errors
-    /// [`Error::Peer`] where it is not a record: no schema version, no point, no result.
+    /// [`Error::Peer`] if the value is not a record: it lacks its schema version, point or result.
     pub fn of(record: &Value) -> Result<Self> {
         let part = |key: &str| record.get(key).and_then(Value::as_object);
         let version = record.get("schema_version").and_then(Value::as_u64);
@@ -72,10 +72,10 @@ fn trial(record: &Value, result: &Map<String, Value>) -> Trial {
     }
 }
 
-/// The place of a record in a campaign.
+/// Reads the place of a record in its campaign (the record's key `plan`).
 ///
 /// # Errors
-/// [`Error::Question`] where the record belongs to none.
+/// [`Error::Question`] if the record belongs to no campaign.
 pub fn mark(record: &Value) -> Result<PlanMark> {
     let mark = record.get("plan").cloned().unwrap_or_default();
     serde_json::from_value(mark).map_err(|error| {
@@ -85,7 +85,7 @@ pub fn mark(record: &Value) -> Result<PlanMark> {
     })
 }
 
-/// Key of the run of a mark.
+/// Key of the run that a mark identifies.
 pub fn run_id(mark: &PlanMark) -> RunId {
     RunId {
         point: mark.point.clone(),

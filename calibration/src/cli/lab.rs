@@ -140,7 +140,7 @@ fn exec(lab: Option<String>, host: &str, command: &[String]) -> Result<u8> {
         .ok_or_else(|| Error::question("give a command after --"))?;
     let mut command = Lab::open(&lab)?.command(host, program)?;
     command.args(arguments);
-    // SAFETY: between fork and exec there is one system call on no memory.
+    // SAFETY: between fork and exec, the closure makes one system call and allocates no memory.
     unsafe { command.pre_exec(die_with_parent) };
     let status = command.status().or_question(format_args!(
         "the command {program:?} cannot be run on {host}"

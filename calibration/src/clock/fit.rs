@@ -1,16 +1,18 @@
 //! Offset and drift between two hosts' clocks, with an error bound valid for any path delay.
 //!
-//! No message arrives before it was sent. With θ = peer's clock − own clock, an exchange that left
-//! at t1, reached the peer at t2, left it at t3 and came back at t4 (t1, t4 own; t2, t3 the peer's)
-//! therefore says θ(t1) ≤ t2 − t1 and θ(t4) ≥ t3 − t4; this is the interval of RFC 5905 §8 without
-//! the assumption that both ways take equally long. When θ is linear in time and its slope at most
-//! [`DRIFT_MAX`], the lines that agree with all exchanges are a convex set, and the truth is one of
-//! them. The bound of an estimate at a time is the distance to the farthest line of the set there.
+//! No message arrives before it was sent. Let θ = peer's clock − own clock. A request leaves at t1
+//! and its reply returns at t4 (own clock); the peer receives the request at t2 and replies at t3
+//! (peer's clock). So θ(t1) ≤ t2 − t1 and θ(t4) ≥ t3 − t4. This is the interval of RFC 5905 §8,
+//! without the assumption that both directions take equally long. If θ is linear in time with a
+//! slope of at most [`DRIFT_MAX`], the lines that satisfy all exchanges form a convex set, which
+//! contains the true line. The error bound of an estimate at a time is its distance to the farthest
+//! line of the set at that time.
 //!
-//! The estimate starts from the line with the greatest margin to all limits, which is the truth
-//! where both ways are equally fast, and moves from there towards the middle of the set at both
-//! ends of the span asked for, where the bound is least, as far as half of that margin remains.
-//! Exchanges within a short time do not determine the slope; the estimate is then near zero.
+//! The estimate starts from the line with the greatest margin to all limits, which is the true line
+//! if both directions are equally fast. At both ends of the requested span, the bound is least in
+//! the middle of the set. So the estimate moves towards the line through these two middles, as long
+//! as half of the margin remains. Exchanges within a short time do not determine the slope; the
+//! estimated slope is then near zero.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -153,9 +155,9 @@ impl Line {
 
 /// The limits that exchanges set to θ, relative to `base` so that no digits are lost.
 struct Tunnel {
-    /// (time since the epoch, θ − base is at most this)
+    /// Upper limits: pairs (time since the epoch, greatest θ − base), in ns.
     ceilings: Vec<(f64, f64)>,
-    /// (time since the epoch, θ − base is at least this)
+    /// Lower limits: pairs (time since the epoch, least θ − base), in ns.
     floors: Vec<(f64, f64)>,
     base: i128,
     rtt_min_ns: u64,
@@ -287,7 +289,7 @@ fn argmax(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     candidates.into_iter().fold(candidates[4], better)
 }
 
-/// The last number from `inside` towards `outside` for which `holds`, by bisection.
+/// Finds by bisection the last number from `inside` towards `outside` for which `holds` is true.
 fn edge(inside: f64, outside: f64, holds: impl Fn(f64) -> bool) -> f64 {
     if holds(outside) {
         return outside;

@@ -38,7 +38,7 @@ pub struct EndSpec {
     pub role: Role,
     /// Settings of the run.
     pub settings: RunSettings,
-    /// Name of the run's frames.
+    /// Tag in the header of every frame of the run.
     pub tag: u32,
     /// Addresses and interface.
     pub place: Place,
@@ -150,9 +150,9 @@ impl End {
         Ok(())
     }
 
-    /// Steers receive processing to the end's own cores if both ends are on one host; otherwise their CPU
-    /// mixes.
-    /// The ends share the loopback interface: there the stream's receiver steers.
+    /// Steers receive processing to the end's own cores if both ends are on one host; otherwise the
+    /// CPU values of the ends mix. Both ends share the loopback interface, so only the stream's
+    /// receiver steers it.
     fn steer(&mut self) -> Result<()> {
         let Some(interface) = self.interface.clone() else {
             return Ok(());

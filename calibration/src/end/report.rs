@@ -231,7 +231,7 @@ fn receive_report(received: Vec<StreamReceived>, clocks: Clocks<'_>) -> ReceiveR
     report
 }
 
-/// Latency, and the course of latency or goodput over the window.
+/// Adds the latency, and the transient and steady part of the window.
 fn add_times(report: &mut ReceiveReport, received: Vec<StreamReceived>) {
     let mut streams = received.into_iter();
     let Some(mut all) = streams.next() else {
@@ -251,8 +251,8 @@ fn add_times(report: &mut ReceiveReport, received: Vec<StreamReceived>) {
     report.raw_latency_s = all.raw_ns.map(in_seconds);
 }
 
-/// Mean of receive less intended time. The clocks' offset is linear in time, so its mean over the
-/// frames is that of their mean time.
+/// Mean of receive time minus intended time, in seconds. The clocks' offset is linear in time, so
+/// its mean over the frames is the offset at the frames' mean time.
 fn from_intended_mean_s(received: &[StreamReceived], clocks: Clocks<'_>) -> Option<f64> {
     let frames: u64 = received.iter().map(|s| s.window_frames).sum();
     let total = |stream: &StreamReceived| {

@@ -60,8 +60,9 @@ struct Samples {
 }
 
 impl Samples {
-    /// Opening and end of a window whose last frame came at `last_ns`. A window that ended before the
-    /// announcement ends there: what follows is waiting for frames that were lost.
+    /// Returns the samples at the start and end of the window. If the window's last frame, at
+    /// `last_ns`, came before the announcement, the window ends at the announcement. After that,
+    /// the receiver only waits for lost frames.
     fn window(self, last_ns: u64) -> [Sample; 2] {
         let announced = self.announced.filter(|sample| sample.cpu.at_ns >= last_ns);
         [self.opened, announced.unwrap_or(self.closed)]
@@ -142,7 +143,7 @@ impl Running {
         self.shared.wait_finished(timeout)
     }
 
-    /// The sender of stream n has sent `run_frames[n]` frames and will send no more.
+    /// Announces that the sender of each stream n has finished after `run_frames[n]` frames.
     pub fn announce(&self, run_frames: &[u64]) {
         for (stream, frames) in run_frames.iter().enumerate() {
             self.shared.announce(stream, *frames);
@@ -250,8 +251,9 @@ fn joined(thread: JoinHandle<io::Result<Stream>>) -> Result<Stream> {
     outcome.or_peer("the data connection broke")
 }
 
-/// Starts the thread that reads counters at the edges of the window. It goes before the data
-/// threads, where that is permitted: behind one that never waits it would read long after the edge.
+/// Starts the thread that reads counters at the edges of the window. If permitted, it has
+/// precedence over the data threads. Otherwise a data thread that never blocks would delay it long
+/// after the edge.
 fn spawn_sampler(
     shared: &Arc<Shared>,
     interface: Option<String>,

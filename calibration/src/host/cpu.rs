@@ -105,8 +105,9 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The difference of two readings around a window, with the idle host before it and what the
-    /// data threads themselves used inside the window.
+    /// Computes the usage between two readings around a window. `baseline` holds two readings of
+    /// the idle host before the traffic, and `threads` the usage of the data threads inside the
+    /// window.
     pub fn between(
         before: &CpuSample,
         after: &CpuSample,
@@ -178,9 +179,9 @@ pub struct Utilisation {
     pub steal: f64,
 }
 
-/// What the traffic cost on `cores`: busy time less the idle baseline and less `spin_cores` of
-/// active waiting (user time, in cores), divided by the number of cores and clipped to 0…1. The
-/// modes, guests among them, sum to the whole.
+/// Utilisation of `cores` by the traffic: busy time less the idle baseline and less `spin_cores`,
+/// divided by the number of cores and clipped to 0…1. `spin_cores` is the time of busy waiting
+/// (user time, in cores). The modes, including guests, sum to the whole.
 ///
 /// Returns `None` if none of the cores was measured.
 pub fn utilisation(usage: &Usage, cores: &[usize], spin_cores: f64) -> Option<Utilisation> {
@@ -224,8 +225,8 @@ pub fn utilisation(usage: &Usage, cores: &[usize], spin_cores: f64) -> Option<Ut
     })
 }
 
-/// Clips negative modes to 0 and scales the others so that they sum to `cpu`. A mode can be negative because
-/// ticks are coarse: it took more of the baseline than of the window.
+/// Clips negative modes to 0, and scales the others down if they sum to more than `cpu`. Ticks are
+/// coarse, so a mode can take more time in the baseline than in the window, and be negative.
 fn parts_of(cpu: f64, modes: [f64; 5]) -> [f64; 5] {
     let parts = modes.map(|mode| mode.max(0.0));
     let sum: f64 = parts.iter().sum();

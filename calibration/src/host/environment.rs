@@ -87,8 +87,8 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads the files below `root` (`/` for the live system, which alone is asked by system calls
-    /// for what no file says) and, if given, what concerns `interface`.
+    /// Reads the files below `root` (`/` for the live system) and, if given, the properties of
+    /// `interface`. Of the live system, properties that are in no file are read by system calls.
     pub fn read(root: &Path, interface: Option<&str>) -> Self {
         let text = |path: &str| text_of(root, path);
         let cpuinfo = text("proc/cpuinfo").unwrap_or_default();

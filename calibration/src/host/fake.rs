@@ -1,13 +1,13 @@
-//! A root of files written by a test: /proc and /sys as they could be.
+//! File tree of a test that stands in for /proc and /sys.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A folder of its own that goes away with it.
+/// Temporary folder that is removed when this value is dropped.
 pub(crate) struct FakeRoot(PathBuf);
 
 impl FakeRoot {
-    /// `name` must be another in every test.
+    /// Creates the folder; `name` must be unique among all tests.
     pub fn new(name: &str) -> Self {
         let folder = format!("icprobe-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(folder);

@@ -46,7 +46,7 @@ pub struct InterfaceCounters {
 impl InterfaceCounters {
     /// Reads the counters of an interface below `root` (`/` for the live system).
     ///
-    /// Fails where there is no such interface.
+    /// Fails if there is no such interface.
     pub fn read(root: &Path, interface: &str) -> Result<Self> {
         let folder = Path::new("sys/class/net")
             .join(interface)
@@ -103,7 +103,8 @@ impl Add for InterfaceCounters {
     }
 }
 
-/// The interface that packets to `address` leave through. Asks the routing table; sends nothing.
+/// Returns the interface through which packets to `address` leave. Asks the routing table; sends
+/// nothing.
 ///
 /// Addresses of this host itself are reached through the loopback interface.
 pub fn interface_towards(address: IpAddr) -> Result<String> {
@@ -134,9 +135,10 @@ pub fn interface_towards(address: IpAddr) -> Result<String> {
     })
 }
 
-/// The interface and the address of an entry of the list of addresses.
+/// Reads interface index and address from an entry of the kernel's address list.
 fn address_of(entry: &[u8]) -> Option<(u32, IpAddr)> {
-    /// What the interface has itself; `IFA_ADDRESS` is the other end of a point-to-point link.
+    /// Attribute with the interface's own address; `IFA_ADDRESS` may be the other end of a
+    /// point-to-point link.
     const IFA_LOCAL: u16 = 2;
     const IFA_ADDRESS: u16 = 1;
     let attributes = entry.get(ADDRESS_BYTES..)?;

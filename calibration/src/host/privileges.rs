@@ -10,10 +10,12 @@ const NEEDED: CapabilitySet = CapabilitySet::NET_RAW
     .union(CapabilitySet::SYS_NICE)
     .union(CapabilitySet::NET_BIND_SERVICE);
 
-/// Drops all capabilities that measuring does not need, and never gains any by starting programs.
+/// Drops all capabilities that measuring does not need, and prevents started programs from gaining
+/// any.
 ///
-/// Holds for this thread and those it starts, so call it before any other thread exists. If the
-/// system refuses, the process keeps its privileges: it works, with more rights than it needs.
+/// This applies to this thread and the threads it starts, so call it before any other thread
+/// exists. If the system refuses, the process keeps its privileges and works with more than it
+/// needs.
 pub fn drop_unneeded() {
     let _ = set_no_new_privs(true);
     if let Ok(held) = capabilities(None) {

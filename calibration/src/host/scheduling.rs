@@ -13,7 +13,7 @@ const WORD_BITS: usize = u64::BITS as usize;
 /// The cores the calling thread may run on, lowest first.
 pub fn available_cpus() -> Vec<usize> {
     let mut mask = [0_u64; CPUS_MAX / WORD_BITS];
-    // SAFETY: the mask is as long as said and may be written to; 0 is the calling thread.
+    // SAFETY: the mask has the stated length and is writable; 0 is the calling thread.
     let status = unsafe {
         libc::sched_getaffinity(
             0,
@@ -59,7 +59,7 @@ pub fn pin_task(task: i32, cpus: &[usize]) -> Result<()> {
         };
         *word |= 1 << (cpu % WORD_BITS);
     }
-    // SAFETY: the mask is as long as said.
+    // SAFETY: the mask has the stated length.
     let status = unsafe {
         libc::sched_setaffinity(
             task,
@@ -114,9 +114,9 @@ pub struct CoreLayout {
 
 /// Chooses `cores` of `cpus` (lowest first) for one end.
 ///
-/// Where both ends are on one host the caller takes the lowest and the responder the highest, and
-/// they are disjoint if there are twice as many; otherwise they overlap and say so. Both ends must
-/// be given the same `cpus`.
+/// If both ends are on one host, the caller takes the lowest cores and the responder the highest.
+/// If `cpus` has fewer than twice as many, their cores overlap and the layout is marked as shared.
+/// Both ends must be given the same `cpus`.
 pub fn split_host(cores: u16, role: Role, cpus: &[usize], same_host: bool) -> CoreLayout {
     let wanted = usize::from(cores);
     let taken = wanted.min(cpus.len());

@@ -39,7 +39,7 @@ pub struct Instrument {
 impl Instrument {
     /// Runs the self-check; `quick` takes less than 0.1 s, otherwise ten times the samples.
     ///
-    /// Leaves the calling thread with the tightest timer slack, as data threads have it.
+    /// Also sets the calling thread's timer slack to the minimum, as data threads do.
     pub fn measure(quick: bool) -> Self {
         let times = if quick { 1 } else { 10 };
         let (clock_resolution_s, clock_read_s) = clock_quality(5_000 * times);
@@ -66,7 +66,8 @@ fn clock_quality(readings: usize) -> (f64, f64) {
         }
         last = now;
     }
-    // The step between two readings is never shorter than a reading; the kernel states the rest.
+    // A measured step is never shorter than one clock reading. A resolution stated by the kernel
+    // takes precedence, unless it is 1 ns.
     let stated = stated_resolution_ns();
     let step = if stated > 1 {
         stated
@@ -147,7 +148,7 @@ fn loopback_rtt_half_s(rounds: usize) -> io::Result<f64> {
     })
 }
 
-/// Sends back as many datagrams as announced, or fewer when none comes any more.
+/// Sends back `rounds` datagrams, or fewer if no more arrive.
 fn answer(socket: &UdpSocket, rounds: usize) {
     let mut datagram = [0; DATAGRAM_BYTES];
     for _ in 0..rounds {

@@ -45,13 +45,13 @@ pub struct SteeringGuard(#[allow(dead_code, reason = "puts the files back when d
 impl SteeringGuard {
     /// Steers all receive queues of `interface` to `cpus` (Documentation/networking/scaling.rst, RPS).
     ///
-    /// `None` where the interface has no such queues or this process may not steer them. Fails where
-    /// no core is given.
+    /// Returns `None` if the interface has no such queues or this process may not steer them. Fails
+    /// if `cpus` is empty.
     pub fn steer(interface: &str, cpus: &[usize]) -> Result<Option<Self>> {
         Self::steer_below(Path::new("/"), interface, cpus)
     }
 
-    /// The same in the files below `root`.
+    /// Like [`Self::steer`], with the files below `root`.
     pub fn steer_below(root: &Path, interface: &str, cpus: &[usize]) -> Result<Option<Self>> {
         let mask = cpu_mask(cpus)?;
         let queues = root.join("sys/class/net").join(interface).join("queues");
@@ -70,13 +70,13 @@ pub struct InterruptGuard(#[allow(dead_code, reason = "puts the files back when 
 impl InterruptGuard {
     /// Steers the message-signalled interrupts of the device behind `interface` to `cpus`.
     ///
-    /// `None` where there is no device, it has none, or this process may not steer them. Fails
-    /// where no core is given.
+    /// Returns `None` if there is no device, it has no such interrupts, or this process may not
+    /// steer them. Fails if `cpus` is empty.
     pub fn steer(interface: &str, cpus: &[usize]) -> Result<Option<Self>> {
         Self::steer_below(Path::new("/"), interface, cpus)
     }
 
-    /// The same in the files below `root`.
+    /// Like [`Self::steer`], with the files below `root`.
     pub fn steer_below(root: &Path, interface: &str, cpus: &[usize]) -> Result<Option<Self>> {
         let mask = cpu_mask(cpus)?;
         let device = root.join("sys/class/net").join(interface).join("device");

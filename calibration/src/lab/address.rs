@@ -1,8 +1,9 @@
 //! Interface names, hardware addresses and IP addresses of a test network.
 //!
-//! Everything follows from the topology alone, so two labs of one topology are the same. Nodes
-//! that a frame can reach through switches form a segment; segment s has 10.s.0.0/24, its k-th host
-//! 10.s.0.k and the locally administered hardware address 02:00:00:00:s:k.
+//! All names and addresses follow from the topology alone, so two labs of one topology are equal.
+//! Nodes that a frame can reach through switches form a segment. Segment s has the network
+//! 10.s.0.0/24. Its k-th host has the address 10.s.0.k and the locally administered MAC address
+//! 02:00:00:00:s:k.
 
 use super::topology::Topology;
 use std::net::Ipv4Addr;
@@ -30,7 +31,7 @@ impl Port {
     }
 }
 
-/// Interfaces are named after the neighbour they lead to.
+/// Name of the interface that leads to a neighbour.
 pub(super) fn interface_name(neighbour: &str) -> String {
     format!("to-{neighbour}")
 }
@@ -56,7 +57,7 @@ pub(super) fn ports(topology: &Topology) -> Vec<Port> {
     ports
 }
 
-/// The number of each link's segment, counted from 1 in the order of the file.
+/// Number of the segment of each link, counted from 1 in the order of the file.
 fn segments(topology: &Topology) -> Vec<u8> {
     let links = &topology.links;
     let mut segment: Vec<usize> = (0..links.len()).collect();

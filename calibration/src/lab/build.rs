@@ -21,8 +21,8 @@ const AGEING_CENTISECONDS: u32 = 100 * 86_400;
 /// Timeout for new links to come up.
 const READY: Duration = Duration::from_secs(10);
 
-/// A network while it is built. Its tools hold the lock as well: should this command be killed,
-/// whoever comes next waits for the one that is still at work, and finds all that it made.
+/// Network under construction. The tools that build it also hold the lock. If this command is
+/// killed, the next command waits for the running tool, and then finds everything that was built.
 struct Site<'a> {
     lab: &'a Lab,
     lock: &'a Lock,
@@ -67,8 +67,8 @@ impl Site<'_> {
         self.wait_until_ready()
     }
 
-    /// Waits until every interface carries packets and every switch forwards them: the kernel tells
-    /// of new links up to a second late, and a switch drops what comes before.
+    /// Waits until every interface carries packets and every switch forwards them. The kernel may
+    /// report a new link up to a second late, and until then a switch drops packets.
     fn wait_until_ready(&self) -> Result<()> {
         let deadline = Instant::now() + READY;
         for node in self.lab.topology.nodes() {
@@ -123,7 +123,7 @@ impl Site<'_> {
         self.tool(node, "sh", &["-c", quiet], "").map(drop)
     }
 
-    /// Makes a namespace and pins it in the holder's mount namespace.
+    /// Creates a network namespace and pins it (by a bind mount) in the holder's mount namespace.
     fn pin_namespace(&self, node: &str) -> Result<()> {
         let pin = self.lab.door.pin(node);
         std::fs::write(&pin, "").or_peer(format_args!("{} cannot be written", pin.display()))?;
@@ -134,7 +134,8 @@ impl Site<'_> {
             unshare(UnshareFlags::NEWNET)?;
             Ok(mount_bind(c"/proc/self/ns/net", &*target)?)
         };
-        // SAFETY: between fork and exec only system calls on what was prepared before.
+        // SAFETY: between fork and exec, the closure only makes system calls on values prepared
+        // before.
         unsafe { command.pre_exec(pin_own) };
         self.run(command, "").map(drop)
     }
@@ -214,7 +215,8 @@ fn node_script(topology: &Topology, node: &str, ports: &[Port]) -> String {
     for link in topology.links_of(node) {
         let interface = interface_name(link.peer_of(node));
         if !link.gso {
-            // One segment a packet: the limit counts packets, not what a card would make of them.
+            // One segment per packet, so that the rate limit counts packets as they are on the
+            // wire.
             lines += &format!("link set dev {interface} gso_max_segs 1\n");
         }
         if switch {

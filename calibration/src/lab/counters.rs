@@ -57,10 +57,11 @@ pub struct QueueCounter {
 }
 
 impl Lab {
-    /// Counters of this lab's drop rules, in the order of the topology, IP before direct Ethernet.
+    /// Reads the counters of this lab's drop rules, in the order of the topology; first IP, then
+    /// direct Ethernet.
     ///
     /// # Errors
-    /// [`crate::error::Error::Peer`] where the rules cannot be read.
+    /// [`crate::error::Error::Peer`] if the rules cannot be read.
     pub fn loss_counters(&self) -> Result<Vec<LossCounter>> {
         let mut counters = Vec::new();
         for host in &self.topology.hosts {
@@ -78,10 +79,10 @@ impl Lab {
         Ok(counters)
     }
 
-    /// Every counter of this lab.
+    /// Reads all counters of this lab.
     ///
     /// # Errors
-    /// [`crate::error::Error::Peer`] where the counters cannot be read.
+    /// [`crate::error::Error::Peer`] if the counters cannot be read.
     pub fn counters(&self) -> Result<Counters> {
         let mut interfaces = Vec::new();
         for node in self.topology.nodes() {

@@ -1,8 +1,9 @@
 //! Entering the network namespaces of a lab.
 //!
-//! As root the namespaces are pinned where `ip netns` pins them. Without root they are pinned in
-//! the mount namespace of a holder, a process in a user namespace of its own that owns them all;
-//! whoever wants in joins the holder's user and mount namespace first (user_namespaces(7)).
+//! As root, the namespaces are pinned (bind-mounted) in the folder of `ip netns`. Without root,
+//! they are pinned in the mount namespace of a holder. The holder is a process in its own user
+//! namespace, which owns all other namespaces of the lab. To enter the lab, a process first joins
+//! the holder's user and mount namespaces (user_namespaces(7)).
 
 use super::holder::{Holder, join, unshare, write_file};
 use crate::error::{Context, Result};
@@ -33,7 +34,7 @@ pub(super) struct Door {
     pub mark: String,
 }
 
-/// Opened namespaces, and what a child does with them between fork and exec.
+/// Opened namespaces and other settings, which a child applies between fork and exec.
 struct Entry {
     user: Option<File>,
     mount: Option<File>,
@@ -54,7 +55,7 @@ impl Door {
         self.pins.join(self.namespace(node))
     }
 
-    /// The same for this process.
+    /// Path of a node's pinned namespace, as seen by this process.
     pub fn pin_from_here(&self, node: &str) -> PathBuf {
         let pin = self.pin(node);
         match &self.holder {
@@ -68,13 +69,14 @@ impl Door {
         Ok(self.command(program, self.entry(None)?))
     }
 
-    /// A command that runs in a node's network namespace and sees everything else of this host.
+    /// Command that runs in a node's network namespace; everything else is that of this machine.
     pub fn inside(&self, node: &str, program: impl AsRef<OsStr>) -> Result<Command> {
         Ok(self.command(program, self.entry(Some(node))?))
     }
 
-    /// A command for a host's own programs: `/sys/class/net` is the host's, the monotonic and boot
-    /// clocks are `ahead_s` seconds ahead of this host's, and the process is marked as the lab's.
+    /// Command that runs as a program of a lab host. It sees the host's `/sys/class/net`, and
+    /// monotonic and boot clocks that are `ahead_s` seconds ahead of this machine's. An environment
+    /// variable marks the process as the lab's.
     pub fn within(&self, node: &str, program: impl AsRef<OsStr>, ahead_s: f64) -> Result<Command> {
         let mut entry = self.entry(Some(node))?;
         entry.own_sysfs = true;
@@ -86,7 +88,7 @@ impl Door {
 
     fn command(&self, program: impl AsRef<OsStr>, entry: Entry) -> Command {
         let mut command = Command::new(program);
-        // SAFETY: between fork and exec `enter` only makes system calls on what was prepared before.
+        // SAFETY: between fork and exec, `enter` only makes system calls on values prepared before.
         unsafe { command.pre_exec(move || entry.enter()) };
         command
     }
@@ -123,7 +125,8 @@ fn clock_offsets(ahead_s: f64) -> Vec<u8> {
 }
 
 impl Entry {
-    /// Joins the namespaces. Runs between fork and exec: system calls only, no memory.
+    /// Joins the namespaces. Runs between fork and exec: makes only system calls and allocates no
+    /// memory.
     fn enter(&self) -> io::Result<()> {
         join(self.user.as_ref(), LinkNameSpaceType::User)?;
         join(self.mount.as_ref(), LinkNameSpaceType::Mount)?;
@@ -142,7 +145,8 @@ impl Entry {
             unshare(UnshareFlags::NEWTIME)?;
             write_file(c"/proc/self/timens_offsets", offsets)?;
         }
-        // Joining a mount namespace changes to its root, which is used if the folder is missing.
+        // Joining a mount namespace changes the working directory to its root. If the old folder
+        // does not exist there, the root is kept.
         let _ = chdir(&*self.folder);
         Ok(())
     }

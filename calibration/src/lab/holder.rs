@@ -1,8 +1,8 @@
 //! Without root: the process that owns a lab's user and mount namespace.
 //!
-//! It sleeps. While it lives the lab's namespaces do, and when it is killed the kernel takes them
-//! away with everything in them. Whoever looks for it finds it by its environment, so a crash
-//! between its start and the first state file loses nothing.
+//! The holder only sleeps. The lab's namespaces exist as long as it lives. If it is killed, the
+//! kernel removes them with everything in them. Commands find the holder by its environment
+//! variables, so a crash between its start and the first state file loses nothing.
 
 use super::processes::{self, Wanted};
 use crate::error::{Context, Result};
@@ -26,7 +26,7 @@ const HOLDER_VARIABLE: &str = "ICPROBE_LAB_HOLDER";
 /// The process that holds a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Holder {
-    /// Its number.
+    /// Process id.
     pub process: u32,
 }
 
@@ -47,7 +47,8 @@ impl Holder {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let separate = move || separate(user_map.as_bytes(), group_map.as_bytes());
-        // SAFETY: between fork and exec `separate` only makes system calls on what was prepared before.
+        // SAFETY: between fork and exec, `separate` only makes system calls on values prepared
+        // before.
         unsafe { command.pre_exec(separate) };
         let child = command.spawn().or_question(
             "no user namespace can be made here; run as root or allow unprivileged user namespaces",
@@ -57,14 +58,15 @@ impl Holder {
         })
     }
 
-    /// The holder of the lab whose state file is given, if it lives.
+    /// Finds the running holder of the lab with the given state file.
     pub fn find(state_file: &Path) -> Option<Self> {
         let process =
             *processes::with_variable(HOLDER_VARIABLE, &state_file.to_string_lossy()).first()?;
         Some(Self { process })
     }
 
-    /// Ends it, and any other that a crash left behind for the same state file.
+    /// Kills this holder, and all others that a crash left behind for the same state file. Returns
+    /// false if one still runs after `patience`.
     pub fn end(&self, state_file: &Path, patience: Duration) -> bool {
         let wanted = Wanted {
             variable: Some((HOLDER_VARIABLE, state_file.to_string_lossy().into_owned())),
@@ -75,19 +77,20 @@ impl Holder {
         ended
     }
 
-    /// Its namespace of a kind (`user`, `mnt`).
+    /// Path of the holder's namespace of a kind (`user` or `mnt`).
     pub fn namespace(&self, kind: &str) -> PathBuf {
         format!("/proc/{}/ns/{kind}", self.process).into()
     }
 
-    /// The path by which this process sees a path of the holder's mount namespace.
+    /// Converts a path in the holder's mount namespace to the path by which this process sees it.
     pub fn seen_from_here(&self, path: &Path) -> PathBuf {
         let relative = path.strip_prefix("/").unwrap_or(path);
         Path::new(&format!("/proc/{}/root", self.process)).join(relative)
     }
 }
 
-/// Makes the calling process root of its own user and mount namespace, away from any terminal.
+/// Makes the calling process root of its own user and mount namespace, in a session without a
+/// terminal.
 fn separate(user_map: &[u8], group_map: &[u8]) -> io::Result<()> {
     setsid()?;
     unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
@@ -108,8 +111,8 @@ pub(super) fn join(namespace: Option<&File>, kind: LinkNameSpaceType) -> io::Res
 
 /// Moves the process into new namespaces. Safe between fork and exec: allocates no memory.
 pub(super) fn unshare(kinds: UnshareFlags) -> io::Result<()> {
-    // SAFETY: between fork and exec there is one thread, and none of the kinds used here is the
-    // namespace of open files.
+    // SAFETY: between fork and exec there is one thread, and no kind used here is FILES (the table
+    // of open files).
     Ok(unsafe { unshare_unsafe(kinds) }?)
 }
 

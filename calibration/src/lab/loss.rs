@@ -1,8 +1,9 @@
-//! Drops every n-th packet by the kernel's own counting rules, and reads how many they dropped.
+//! Drops every n-th packet by counting rules of the kernel, and reads the counters of these rules.
 //!
-//! IP packets are dropped by iptables' statistic match before anything reassembles or delivers
-//! them, so a fragment is a packet. Direct Ethernet frames are dropped by nftables where the
-//! interface hands them over. Both rules count what they drop; the first is the n-th.
+//! IP packets are dropped by the statistic match of iptables, before reassembly and delivery, so
+//! each fragment counts as a packet. Direct Ethernet frames are dropped by nftables at the ingress
+//! of the interface. Both kinds of rules count the dropped packets. The first dropped packet is the
+//! n-th.
 
 use super::address::interface_name;
 use super::topology::{Loss, LossProtocol, Topology};
@@ -31,14 +32,14 @@ pub struct LossCounter {
     pub dropped_bytes: u64,
 }
 
-/// The losses of one host, those of IP or those of direct Ethernet.
+/// Losses of one host: those of IP packets if `ip`, otherwise those of direct Ethernet frames.
 pub(super) fn of_host<'a>(topology: &'a Topology, host: &str, ip: bool) -> Vec<&'a Loss> {
     let wanted =
         |loss: &&Loss| loss.host == host && (loss.protocol != LossProtocol::Ethernet) == ip;
     topology.losses.iter().filter(wanted).collect()
 }
 
-/// Arguments for iptables that make the rule of an IP loss.
+/// Arguments of iptables that create the rule of an IP loss.
 pub(super) fn iptables_arguments(loss: &Loss) -> Vec<String> {
     let protocol = if loss.protocol == LossProtocol::Tcp {
         "tcp"
@@ -55,7 +56,7 @@ pub(super) fn iptables_arguments(loss: &Loss) -> Vec<String> {
     line.split(' ').map(str::to_owned).collect()
 }
 
-/// Lines for nft that make the rules of direct Ethernet losses.
+/// Input of nft that creates the rules of direct Ethernet losses.
 pub(super) fn nft_script(losses: &[&Loss]) -> String {
     let chain = |(number, loss): (usize, &&Loss)| {
         format!(
@@ -70,7 +71,7 @@ pub(super) fn nft_script(losses: &[&Loss]) -> String {
     format!("table netdev icprobe {{\n{chains}}}\n")
 }
 
-/// Packets and bytes of the rules in what `iptables-save -c -t raw` printed, in their order.
+/// Reads packets and bytes of each rule, in order, from the output of `iptables-save -c -t raw`.
 pub(super) fn read_iptables(text: &str) -> Result<Vec<(u64, u64)>> {
     let rules = text.lines().filter(|line| line.contains("-A PREROUTING"));
     let counts = rules.map(|line| {
@@ -82,7 +83,7 @@ pub(super) fn read_iptables(text: &str) -> Result<Vec<(u64, u64)>> {
     counts.ok_or_else(|| Error::peer("iptables-save printed rules without counters"))
 }
 
-/// Packets and bytes of the rules in what `nft -j list table` printed, in their order.
+/// Reads packets and bytes of each rule, in order, from the output of `nft -j list table`.
 pub(super) fn read_nft(text: &str) -> Result<Vec<(u64, u64)>> {
     let document: serde_json::Value = serde_json::from_str(text).or_peer("nft printed no JSON")?;
     let rules = document["nftables"].as_array().into_iter().flatten();
@@ -97,7 +98,7 @@ pub(super) fn read_nft(text: &str) -> Result<Vec<(u64, u64)>> {
     counts.ok_or_else(|| Error::peer("nft printed rules without counters"))
 }
 
-/// Joins rules with what they counted.
+/// Combines the rules with their counters.
 pub(super) fn join(losses: &[&Loss], counts: &[(u64, u64)]) -> Result<Vec<LossCounter>> {
     if losses.len() != counts.len() {
         return Err(Error::peer(format!(

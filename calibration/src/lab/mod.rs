@@ -1,9 +1,9 @@
 //! Test networks on one machine: hosts and switches as network namespaces, links as veth pairs,
 //! with rates, classes, losses and clocks that are known because they were set.
 //!
-//! A lab outlives the command that built it and is remembered by its name. It works as root and,
-//! where the kernel allows user namespaces, without; its addresses stay inside. `up` of a lab that
-//! stands, or was left behind by a crash, builds it anew; `down` leaves nothing.
+//! A lab outlives the command that built it, and is found by its name. It needs root, or a kernel
+//! that allows user namespaces. Its addresses are not visible outside. `up` rebuilds a lab that is
+//! up or was left behind by a crash. `down` removes everything.
 
 mod address;
 mod build;
@@ -43,9 +43,9 @@ pub struct LabHost {
     pub name: String,
     /// The name of its network namespace (for `ip netns`, where the lab was built by root).
     pub namespace: String,
-    /// Its addresses, one a link in the order of the topology.
+    /// Its addresses, one per link, in the order of the topology.
     pub addresses: Vec<IpAddr>,
-    /// The interface of the first.
+    /// The interface with the first address.
     pub interface: String,
     /// All its interfaces.
     pub interfaces: Vec<LabInterface>,
@@ -82,11 +82,11 @@ pub struct Description {
     pub hosts: Vec<LabHost>,
 }
 
-/// Builds a test network, in place of one of the same name.
+/// Builds a test network; replaces a network of the same name.
 ///
 /// # Errors
-/// [`Error::Question`] where labs cannot be built here, [`Error::Peer`] where a tool fails; nothing
-/// is left then.
+/// [`Error::Question`] if labs cannot be built on this machine, [`Error::Peer`] if a tool fails.
+/// Then nothing of the network remains.
 pub fn up(topology: &Topology) -> Result<Lab> {
     let runtime = Runtime::here()?;
     let lock = runtime.lock()?;
@@ -112,10 +112,10 @@ pub fn up(topology: &Topology) -> Result<Lab> {
     built
 }
 
-/// Takes a test network away: its processes, namespaces, links, rules and files.
+/// Removes a test network: its processes, namespaces, links, rules and files.
 ///
 /// # Errors
-/// [`Error::Question`] where there is nothing of this name.
+/// [`Error::Question`] if there is no network of this name.
 pub fn down(name: &str) -> Result<()> {
     let runtime = Runtime::here()?;
     let lock = runtime.lock()?;
@@ -128,7 +128,7 @@ pub fn down(name: &str) -> Result<()> {
 /// All test networks of this user, by name.
 ///
 /// # Errors
-/// [`Error::Question`] where labs cannot be remembered here.
+/// [`Error::Question`] if the folder of state files cannot be used.
 pub fn list() -> Result<Vec<Description>> {
     let runtime = Runtime::here()?;
     let _lock = runtime.lock()?;
@@ -197,15 +197,15 @@ impl Lab {
         }
     }
 
-    /// A test network that was built before.
+    /// Opens a test network that was built before.
     ///
     /// # Errors
-    /// [`Error::Question`] where none of this name stands.
+    /// [`Error::Question`] if no network of this name is up.
     pub fn open(name: &str) -> Result<Self> {
         let runtime = Runtime::here()?;
         let lab = find(&runtime, name);
         if lab.is_none() {
-            // Takes the folder away if nothing is in it.
+            // Dropping the lock removes the folder if it is empty.
             drop(runtime.lock()?);
         }
         lab.ok_or_else(|| not_up(name))
@@ -216,14 +216,14 @@ impl Lab {
         self.hosts.iter().find(|host| host.name == name)
     }
 
-    /// A command that runs on a host of the lab: in its network namespace, with its
-    /// `/sys/class/net` and its clock. `down` ends what still runs.
+    /// Returns a command that runs on a host of the lab: in its network namespace, with its
+    /// `/sys/class/net` and its clock. `down` kills it if it still runs.
     ///
-    /// Joining a user namespace clears the signal for the parent's death: whoever wants it sets it
-    /// on the returned command, whose own preparations run first.
+    /// Joining a user namespace clears the parent-death signal. A caller that needs the signal sets
+    /// it on the returned command by `pre_exec`; the steps of this command run first.
     ///
     /// # Errors
-    /// [`Error::Question`] for an unknown host, [`Error::Peer`] where the lab is gone.
+    /// [`Error::Question`] for an unknown host, [`Error::Peer`] if the lab is gone.
     pub fn command(&self, host: &str, program: impl AsRef<OsStr>) -> Result<Command> {
         if self.host(host).is_none() {
             return Err(Error::question(format!(
@@ -237,7 +237,7 @@ impl Lab {
             .within(host, program, clock.map_or(0.0, |clock| clock.ahead_s))
     }
 
-    /// The lab in words.
+    /// Describes the lab.
     pub fn describe(&self) -> Description {
         Description {
             name: self.topology.name.clone(),

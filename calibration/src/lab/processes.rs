@@ -56,7 +56,7 @@ fn find(wanted: &Wanted) -> Vec<u32> {
         .collect()
 }
 
-/// Kills the processes looked for until there are none; false if some are left after `patience`.
+/// Kills all matching processes; returns false if some still run after `patience`.
 pub(super) fn end(wanted: &Wanted, patience: Duration) -> bool {
     let deadline = Instant::now() + patience;
     loop {
@@ -80,7 +80,7 @@ fn kill(process: u32) {
     }
 }
 
-/// Takes note of the end of a child of this process that was killed; returns at once for others.
+/// Reaps a killed child of this process; returns at once for other processes.
 pub(super) fn reap(process: u32) {
     if let Some(process) = pid(process) {
         let _ = waitpid(Some(process), WaitOptions::empty());

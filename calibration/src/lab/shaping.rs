@@ -1,9 +1,9 @@
-//! Limits a link to a rate as Ethernet counts it, by tc's own batch language.
+//! Limits a link to a rate in wire bits, with commands for tc's batch mode.
 //!
-//! A packet is charged what it takes on the wire: 7 + 1 B preamble, 14 B header, at least 46 B
-//! payload, 4 B check sequence and 12 B gap (IEEE Std 802.3-2022, 3.1.1 and 4.4.2), so 84 B at
-//! least and payload + 38 B above. The kernel counts header and payload, so 24 B are added, with a
-//! size table that has an entry a byte: the default table rounds up to multiples of 4 B.
+//! A packet counts with its size on the wire: 7 + 1 B preamble, 14 B header, at least 46 B payload,
+//! 4 B check sequence and 12 B gap (IEEE Std 802.3-2022, 3.1.1 and 4.4.2). So it counts at least 84
+//! B, otherwise payload + 38 B. The kernel counts header and payload, so a size table adds 24 B.
+//! The table has an entry per byte, since the default table rounds up to multiples of 4 B.
 
 use super::address::{Port, interface_name, ports};
 use super::topology::{Class, Link, Topology};
@@ -14,25 +14,26 @@ const WIRE_OVERHEAD_BYTES: u32 = 38;
 const UNCOUNTED_BYTES: u32 = 24;
 /// Minimum size of a packet on the wire, in bytes.
 const WIRE_LEAST_BYTES: u32 = 84;
-/// How late the timer of the limit may be without capacity lost, and so by how much of the rate a
-/// window can exceed it once.
+/// Depth of a link's token bucket, as a time at the link's rate. A timer that is late by up to this
+/// time loses no capacity. In return, a window may once exceed the rate by this much.
 const BURST_S: f64 = 1e-3;
-/// Default queue of a host: larger than what its sockets may hold, so that these hold senders back
-/// and nothing is dropped, as before a network card.
+/// Default queue of a host, in bytes. It is larger than the sockets' send buffers, so that full
+/// buffers block the senders and nothing is dropped, as with a network card.
 const HOST_QUEUE_BYTES: u32 = 4 << 20;
-/// Default queue of a switch's port, which drops what does not fit.
+/// Default queue of a switch's port, in bytes; packets that do not fit are dropped.
 const SWITCH_QUEUE_BYTES: u32 = 128 << 10;
-/// The first number of a share; the class of the whole link is 1.
+/// Number of the tc class of the first share; the class of the whole link has the number 1.
 const FIRST_CLASS: usize = 0x10;
 
-/// Bytes a limited link may send at once: a millisecond's worth, at least two packets.
+/// Depth of a link's token bucket, in bytes: the bytes of a millisecond, and at least two packets.
 pub(super) fn burst_bytes(rate_bps: f64, mtu_bytes: u32) -> u32 {
     let timer = (rate_bps / 8.0 * BURST_S).ceil() as u32; // saturates, and rates are limited
     timer.max(2 * (mtu_bytes + WIRE_OVERHEAD_BYTES))
 }
 
 impl Topology {
-    /// Bytes that pass at once before the rate of the slowest link holds; `None` where none has a rate.
+    /// Depth of the token bucket of the slowest limited link, in bytes; `None` if no link is
+    /// limited.
     pub fn burst_bytes(&self) -> Option<u32> {
         let limited = self
             .links
@@ -42,14 +43,14 @@ impl Topology {
         slowest.map(|(rate_bps, link)| burst_bytes(rate_bps, link.mtu_bytes))
     }
 
-    /// The longest packet that every link takes, in bytes.
+    /// Least MTU of all links, in bytes.
     pub fn mtu_bytes(&self) -> u32 {
         let least = self.links.iter().map(|link| link.mtu_bytes).min();
         least.expect("a topology has a link")
     }
 }
 
-/// The lines for tc that limit what `node` sends, over all its links.
+/// Commands for tc that limit the rate at which `node` sends on each of its links.
 pub(super) fn script(topology: &Topology, node: &str) -> String {
     let limits = topology.links_of(node).filter_map(|link| {
         let rate_bps = link.rate_bps?;
@@ -76,7 +77,8 @@ pub(super) fn script(topology: &Topology, node: &str) -> String {
     limits.collect()
 }
 
-/// A part of a limited link, for the packets that match any of its patterns; with none, for others.
+/// Share of a limited link, for packets that match one of its patterns. A share without patterns
+/// takes all other packets.
 struct Share {
     rate_bps: f64,
     ceil_bps: f64,

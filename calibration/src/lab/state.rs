@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// Timeout for killed processes to end.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The file system of namespaces (`NSFS_MAGIC` of linux/magic.h).
+/// Identifier of the file system of namespaces (`NSFS_MAGIC` of linux/magic.h).
 const NAMESPACE_FILE_SYSTEM: i64 = 0x6e73_6673;
 
 /// One lab, as written to its file.
@@ -33,14 +33,14 @@ pub(super) struct State {
     pub built: bool,
 }
 
-/// The folder where this user's labs are remembered.
+/// Folder with the state files of this user's labs.
 #[derive(Debug)]
 pub(super) struct Runtime {
     folder: PathBuf,
     root: bool,
 }
 
-/// Holds while one command changes labs; the folder goes with it when nothing is left there.
+/// Lock that a command holds while it changes labs; dropping it removes the folder if it is empty.
 #[derive(Debug)]
 pub(super) struct Lock {
     folder: PathBuf,
@@ -48,11 +48,11 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Has a command hold the lock as well, until it ends.
+    /// Makes a started command hold the lock as well, until the command ends.
     pub fn lend(&self, command: &mut Command) -> Result<()> {
         let file = self.file.try_clone().or_peer("the lock of labs")?;
         let keep = move || Ok(fcntl_setfd(&file, FdFlags::empty())?);
-        // SAFETY: between fork and exec there is one system call on what was opened before.
+        // SAFETY: between fork and exec, the closure makes one system call on a file opened before.
         unsafe { command.pre_exec(keep) };
         Ok(())
     }
@@ -60,14 +60,14 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Fails, as it should, while another lab is up.
+        // Fails while another lab has a state file, as intended.
         let _ = fs::remove_dir(&self.folder);
     }
 }
 
 impl Runtime {
-    /// `/run/icprobe` for root, `$XDG_RUNTIME_DIR/icprobe` for others, or else a private folder
-    /// for temporary files.
+    /// Finds or creates the folder: `/run/icprobe` for root, otherwise `$XDG_RUNTIME_DIR/icprobe`,
+    /// or a private folder among the temporary files.
     pub fn here() -> Result<Self> {
         let user = geteuid().as_raw();
         let root = user == 0 && access(c"/run", Access::WRITE_OK).is_ok();
@@ -110,7 +110,7 @@ impl Runtime {
             retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))
                 .map_err(std::io::Error::from)
                 .or_peer(doing)?;
-            // Whoever had the lock before may have taken the folder away with it.
+            // The previous owner of the lock may have removed the folder.
             let locked = file.metadata().map(|found| found.ino()).ok();
             if locked.is_some()
                 && locked == fs::metadata(&self.folder).map(|found| found.ino()).ok()
@@ -127,7 +127,7 @@ impl Runtime {
         self.folder.join(format!("{name}.json"))
     }
 
-    /// Names of the labs that are remembered.
+    /// Names of all labs with a state file, sorted.
     pub fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let name = |entry: fs::DirEntry| {
@@ -149,7 +149,8 @@ impl Runtime {
         serde_json::from_slice(&fs::read(self.file(name)).ok()?).ok()
     }
 
-    /// Remembers a lab: all of it or, after a crash, what was remembered before.
+    /// Writes the state file of a lab. After a crash, the file has either its old or its new
+    /// content.
     pub fn write(&self, name: &str, state: &State) -> Result<()> {
         let doing = "cannot write the state file of the lab";
         let text = serde_json::to_string(state).or_peer(doing)?;
@@ -158,7 +159,7 @@ impl Runtime {
         fs::rename(&fresh, self.file(name)).or_peer(doing)
     }
 
-    /// The way into a lab that is to be built; starts its holder where one is needed.
+    /// Creates the entry to a lab that is to be built; without root, starts its holder.
     pub fn new_door(&self, name: &str, mark: &str) -> Result<Door> {
         let holder = (!self.root)
             .then(|| Holder::start(&self.file(name)))
@@ -166,7 +167,7 @@ impl Runtime {
         Ok(self.door(name, mark, holder))
     }
 
-    /// The way into a lab that was built; `None` where it is gone.
+    /// Finds the entry to a lab that was built; `None` if its holder or a namespace is gone.
     pub fn old_door<'a>(
         &self,
         name: &str,
@@ -198,9 +199,9 @@ impl Runtime {
         }
     }
 
-    /// Takes away all there is of a lab, whole or left behind; false if there was nothing.
+    /// Removes everything of a lab, even of an incomplete one; returns false if there was nothing.
     ///
-    /// Nodes' names have no hyphen, so the pins of a lab are told from those of any other by name.
+    /// Node names have no hyphen, so the names of pins tell labs apart.
     pub fn clear(&self, name: &str, lock: &Lock) -> Result<bool> {
         let mark = self.read(name).map(|state| state.mark);
         let holder = if self.root {

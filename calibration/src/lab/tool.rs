@@ -15,10 +15,11 @@ fn package_of(program: &str) -> &'static str {
     }
 }
 
-/// Runs a tool with lines on its standard input to the end and returns what it printed.
+/// Runs a tool until it ends, with `input` on its standard input; returns its output.
 ///
 /// # Errors
-/// [`Error::Question`] where the tool is missing, [`Error::Peer`] with its own words where it fails.
+/// [`Error::Question`] if the tool is missing, [`Error::Peer`] with the tool's own message if it
+/// fails.
 pub(super) fn run(mut command: Command, input: &str) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -40,7 +41,7 @@ pub(super) fn run(mut command: Command, input: &str) -> Result<String> {
     };
     let mut child = command.spawn().map_err(failed)?;
     if let Some(mut pipe) = child.stdin.take() {
-        // A tool that stopped reading has a reason, and says it on its standard error.
+        // If the tool stops reading, its standard error states the reason.
         let _ = pipe.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(failed)?;

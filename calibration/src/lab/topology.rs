@@ -1,7 +1,7 @@
 //! Topology of a test network: hosts, switches, links, losses, classes and clocks.
 //!
 //! The file is TOML with quantities as texts (`rate = "100 Mb/s"`). Reading refuses unknown keys
-//! and every network that could not be built or would not be what it says.
+//! and every network that cannot be built or would differ from its description.
 
 mod check;
 mod known;
@@ -47,16 +47,17 @@ pub struct Link {
     pub a: String,
     /// The other end.
     pub b: String,
-    /// Bits per second on the wire in each direction, preamble and gap included; `None` is unlimited.
+    /// Rate on the wire in each direction, with preamble and gap, in b/s; `None` is unlimited.
     pub rate_bps: Option<f64>,
     /// Maximum transmission unit, in bytes.
     pub mtu_bytes: u32,
-    /// Room of the queue before a limited link in wire bytes; `None` is the default of the sending end.
+    /// Size of the queue of a limited link, in wire bytes; `None`: the default of the sending end.
     pub queue_bytes: Option<u32>,
-    /// The switch's end serves the hosts that send over it in turn, as one that arbitrates between
-    /// its inputs does; otherwise first come, first served, and phases decide who finds the queue full.
+    /// Whether the switch's end serves its sending hosts in turn, like a switch that arbitrates
+    /// between its inputs. Otherwise it serves first come, first served, and the streams' phases
+    /// decide whose packets are dropped.
     pub fair: bool,
-    /// Senders may hand over several segments as one packet.
+    /// Whether senders may hand over several segments as one packet (GSO).
     pub gso: bool,
     /// Other features of both interfaces, by their names in `ethtool -K`.
     pub offloads: BTreeMap<String, bool>,
@@ -76,33 +77,33 @@ pub enum LossProtocol {
     Ethernet,
 }
 
-/// Every n-th packet that reaches a host is dropped.
+/// Loss of every n-th packet that reaches a host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loss {
-    /// The host that does not get them.
+    /// Host for which the packets are dropped.
     pub host: String,
-    /// The neighbour on whose link they come.
+    /// Neighbour at the other end of the link on which the packets arrive.
     pub from: String,
-    /// Packets to which it applies.
+    /// Packets to which the loss applies.
     pub protocol: LossProtocol,
-    /// One of how many; the first dropped is the n-th.
+    /// Drop interval n; the first dropped packet is the n-th.
     pub every: u32,
-    /// Packets smaller than this above the Ethernet header pass uncounted, in bytes.
+    /// Least size of a counted packet above its Ethernet header, in bytes; smaller packets pass.
     pub from_bytes: u32,
 }
 
-/// A share of a link's direction for packets with certain code points.
+/// Traffic class: share of one direction of a link, for packets with certain DSCPs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Class {
     /// The sending end.
     pub from: String,
     /// The receiving end.
     pub to: String,
-    /// The code points, 0…63; empty for all packets no other class takes.
+    /// DSCPs of the class, 0…63; empty for all packets that no other class takes.
     pub dscp: Vec<u8>,
-    /// Guaranteed, in wire bits per second.
+    /// Guaranteed rate, in wire bits per second.
     pub rate_bps: f64,
-    /// Never exceeded, in wire bits per second.
+    /// Greatest rate, in wire bits per second.
     pub ceil_bps: f64,
     /// Priority for borrowing unused capacity, 0 (first) to 7.
     pub priority: u8,
@@ -182,7 +183,7 @@ impl Topology {
     /// Reads a topology from the text of its file.
     ///
     /// # Errors
-    /// [`Error::Question`] with what is wrong with the text or with the network.
+    /// [`Error::Question`] that names the mistake in the text or the network.
     pub fn parse(text: &str) -> Result<Self> {
         let read: TopologyText = toml::from_str(text).map_err(|error| {
             let line = error
@@ -200,7 +201,7 @@ impl Topology {
         topology.map_err(|error| Error::question(format!("the topology {name:?}: {error}")))
     }
 
-    /// Finds a topology by the name of one that comes with this tool, or by the path of a file.
+    /// Loads a built-in topology by its name, or a topology file by its path.
     ///
     /// # Errors
     /// [`Error::Question`] for an unknown name, an unreadable file, or a wrong topology.
@@ -219,15 +220,15 @@ impl Topology {
         Self::parse(&text)
     }
 
-    /// The names of the topologies that come with this tool.
+    /// Names of the built-in topologies.
     pub fn known_names() -> Vec<&'static str> {
         known::names()
     }
 
-    /// The same network under another name, so that two of them can stand at once.
+    /// Copies the network under another name, so that both networks can be up at the same time.
     ///
     /// # Errors
-    /// [`Error::Question`] for a name that does not fit.
+    /// [`Error::Question`] for an invalid name.
     pub fn renamed(&self, name: &str) -> Result<Self> {
         let mut table: toml::Table = toml::from_str(&self.text).or_question("the topology")?;
         table.insert("name".into(), name.into());
@@ -296,7 +297,7 @@ impl TopologyText {
     }
 }
 
-/// A size that fits where the kernel counts with 32 bits.
+/// Parses a size that must fit into 32 bits, as the kernel requires.
 fn small_bytes(text: &str) -> Result<u32> {
     let bytes = units::parse_bytes(text)?;
     u32::try_from(bytes)

@@ -11,7 +11,7 @@ pub struct Edges {
     pub last_ns: u64,
     /// Frames of the window.
     pub frames: u64,
-    /// Number of these with the time of the first frame (one read may return several).
+    /// Number of frames with the same time as the first frame (one read may return several).
     pub first_frames: u64,
 }
 
@@ -27,11 +27,11 @@ pub struct Span {
 impl Span {
     /// Returns the common span of all streams' windows.
     ///
-    /// Each counted frame contributes the gap before it, so n frames after a warm-up frame have n gaps, and a
-    /// pause at the start of the window counts. The span begins with the last frame of any stream before the
-    /// first frame of the window. If there is none, it begins with that first frame; then frames with its
-    /// time
-    /// are not counted, as they have no gap. The span ends with the last frame of any stream.
+    /// Each counted frame contributes the gap before it, so n frames after a warm-up frame have n
+    /// gaps, and a pause at the start of the window counts. The span begins with the last frame of
+    /// any stream before the first frame of the window. If there is none, it begins with that first
+    /// frame; frames with the time of the first frame are then not counted, as they have no gap.
+    /// The span ends with the last frame of any stream.
     pub fn of(streams: &[Edges]) -> Option<Self> {
         let known = || streams.iter().filter(|edges| edges.frames > 0);
         let first_ns = known().map(|edges| edges.first_ns).min()?;

@@ -52,7 +52,8 @@ impl Timeline {
         }
     }
 
-    /// The same for calls in batches, whose warm-up ends when its calls are answered: from then on, the window.
+    /// Like [`Timeline::of`], for calls in batches. Their warm-up ends when its calls are answered,
+    /// so the window starts at `now`.
     pub fn window_from(settings: &RunSettings, stream: u16, now: u64) -> Self {
         let settings = RunSettings {
             warmup_s: 0.0,
@@ -104,7 +105,7 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// One of this length.
+    /// One stall of the given length.
     pub fn one(longest_ns: u64) -> Self {
         Self {
             count: 1,
@@ -112,7 +113,7 @@ impl Pauses {
         }
     }
 
-    /// Both together.
+    /// Combines two sets of stalls.
     pub fn and(self, other: Self) -> Self {
         Self {
             count: self.count + other.count,

@@ -48,8 +48,8 @@ pub struct Waited {
 }
 
 impl Waited {
-    /// Waits until `due_ns`, or until `stopped` says so between two sleeps, and returns the time,
-    /// which is past `due_ns` when the stream is late.
+    /// Waits until `due_ns`, or until `stopped` returns true between two sleeps. Returns the time,
+    /// which is past `due_ns` if the stream is late.
     #[inline]
     pub fn until(&mut self, due_ns: u64, mut now: u64, stopped: impl Fn() -> bool) -> u64 {
         while due_ns > now + SLEEP_MARGIN_NS {

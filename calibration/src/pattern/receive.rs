@@ -18,7 +18,8 @@ const READ_TIMEOUT: Duration = Duration::from_millis(20);
 const SILENCE_NS: u64 = 300_000_000;
 /// Width of the first slices of the window, in ns; they double when they become too many.
 const SLICE_NS: u64 = 1_000_000;
-/// A gap between two reads this many times the mean one, and longer than a millisecond, is a pause.
+/// A gap between two reads is a stall if it exceeds a millisecond and this multiple of the mean
+/// gap.
 const PAUSE_FACTOR: u64 = 8;
 
 /// Times of one frame of the window.
@@ -47,7 +48,8 @@ pub struct StreamReceived {
     pub first_ns: u64,
     /// Frames of the window that came with the first, in one read.
     pub first_frames: u64,
-    /// Arrival of the last frame of the window that came before any of the tail.
+    /// Arrival of the last frame of the window; frames after the first frame of the tail do not
+    /// count.
     pub last_ns: u64,
     /// Pauses inside the window.
     pub pauses: Pauses,
@@ -63,9 +65,9 @@ pub struct StreamReceived {
     pub stamped: bool,
     /// Whether there were too many frames to keep their times.
     pub truncated: bool,
-    /// Latencies in the order of arrival, where asked for, in ns.
+    /// Latencies in the order of arrival, if requested, in ns.
     pub raw_ns: Option<Vec<i64>>,
-    /// Payload bytes of the window by the socket's own counter, where it has one.
+    /// Payload bytes of the window by the socket's own counter, if it has one.
     pub socket_window_bytes: Option<u64>,
     /// Frames dropped by the socket because its buffer was full.
     pub overflow: Option<u64>,
@@ -87,9 +89,8 @@ impl StreamReceived {
         }
     }
 
-    /// Computes latencies from the stored timestamps. `own_ns(sent)` converts `sent` from the sender's clock
-    /// to
-    /// the own clock.
+    /// Computes latencies from the stored timestamps. `own_ns(sent)` converts `sent` from the
+    /// sender's clock to the own clock.
     pub fn correct(&mut self, payload_bytes: u32, own_ns: impl Fn(u64) -> i128) {
         for times in std::mem::take(&mut self.deferred) {
             let latency = i128::from(times.received_ns) - own_ns(times.sent_ns);
@@ -168,13 +169,13 @@ struct Receiving<'a> {
     /// Time of the stream's last frame, and of the loop's last clock reading.
     heard_ns: u64,
     now_ns: u64,
-    /// Reads that gave frames of the window.
+    /// Number of reads that returned frames of the window.
     reads: u64,
     before: ThreadUsage,
     socket: SocketWindow,
 }
 
-/// The socket's counter at the edges of the window, beside the loop's own count at the same moments.
+/// Pairs of the socket's counter and the loop's own counter, in bytes, at the edges of the window.
 #[derive(Debug, Default)]
 struct SocketWindow {
     opened: Option<(u64, u64)>,
@@ -308,7 +309,8 @@ impl<'a> Receiving<'a> {
         self.task.shared.leave_window();
     }
 
-    /// Places a frame of the window in time, unless it came behind the tail.
+    /// Updates the window's times with one of its frames, received at `now` before any frame of the
+    /// tail.
     #[inline]
     fn place(&mut self, now: u64) {
         self.received.first_frames += u64::from(now == self.received.first_ns);
@@ -361,7 +363,7 @@ impl<'a> Receiving<'a> {
         }
     }
 
-    /// The socket's counter and the loop's own, in bytes, of the whole run so far.
+    /// Returns the byte counters of the socket and of the loop for the whole run so far.
     fn socket_count<R: FrameReceiver>(&self, receiver: &R) -> Option<(u64, u64)> {
         let own = self.received.run_frames * u64::from(self.task.settings.payload_bytes);
         receiver.delivered_bytes().map(|socket| (socket, own))

@@ -25,7 +25,7 @@ pub struct StreamSent {
     pub send_errors: u64,
     /// Waiting for the schedule inside the window.
     pub waited: Waited,
-    /// Time inside send calls of the window, of paced streams, in ns.
+    /// Time inside send calls of the window, in ns; only for paced streams.
     pub sending_ns: u64,
     /// Lateness of paced sends: actual less scheduled time.
     pub send_error: LatencyRecorder,
@@ -34,7 +34,7 @@ pub struct StreamSent {
 }
 
 impl StreamSent {
-    /// Frames of the window whose place in time is known; see [`Edges`].
+    /// Times of the window's frames; see [`Edges`].
     pub fn edges(&self) -> Edges {
         Edges {
             before_ns: self.before_ns,
@@ -145,8 +145,8 @@ impl<'a> Sending<'a> {
         }
     }
 
-    /// The phase of the frame to be sent at `now`; marks the edges of the window. No batch holds
-    /// frames of two phases, so that what the system refuses of one is charged to its own.
+    /// Returns the phase of a frame sent at `now`, and marks the edges of the window. No batch
+    /// holds frames of two phases, so refused frames are charged to their own phase.
     #[inline]
     fn next<S: FrameSender>(&mut self, now: u64, sender: &mut S) -> io::Result<Option<Phase>> {
         if self.task.shared.stopped() {
@@ -176,7 +176,7 @@ impl<'a> Sending<'a> {
         self.header.phase = phase.unwrap_or(Phase::Tail);
     }
 
-    /// Frames accepted into a batch but refused by the system were never sent.
+    /// Subtracts frames that were accepted into a batch but then refused by the system.
     fn settle(&mut self, refused: u64) {
         let frames = (refused - self.refused).min(self.sent.counts.run);
         self.refused = refused;

@@ -11,7 +11,7 @@ pub enum Arrival {
     Copy,
 }
 
-/// Numbers further back than this are taken as copies: 2^17 frames.
+/// Number of remembered sequence numbers: 2^17. Older frames count as duplicates.
 const REMEMBERED: u64 = 1 << 17;
 const WORDS: usize = (REMEMBERED / 64) as usize;
 
@@ -57,7 +57,7 @@ impl Sequence {
         Arrival::Late
     }
 
-    /// Clears the places of the numbers that were jumped over.
+    /// Marks skipped sequence numbers as not arrived.
     fn forget(&mut self, from: u64, to: u64) {
         if to - from >= REMEMBERED {
             self.seen.fill(0);
@@ -86,7 +86,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashSet;
 
-    /// The slow clear twin: a set of all numbers.
+    /// Slow reference implementation: a set of all numbers.
     fn twin(numbers: &[u64]) -> Vec<Arrival> {
         let (mut seen, mut next) = (HashSet::new(), 0);
         numbers

@@ -15,12 +15,12 @@ pub enum Edge {
     Closed,
 }
 
-/// Frames of one stream, as its sender announces them in the end.
+/// Frames sent on one stream, which its sender announces at the end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Sent inside the window.
     pub window: u64,
-    /// Sent in all.
+    /// Sent in the whole run.
     pub run: u64,
 }
 
@@ -59,17 +59,18 @@ impl Shared {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A thread that panicked in here has changed nothing halfway: each change is one assignment.
+        // Ignoring a panic in another thread is safe: each change is a single assignment, so none
+        // is half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A stream has its first frame of the window.
+    /// Notes that a stream has its first frame of the window.
     pub fn enter_window(&self) {
         self.state().opened = true;
         self.changed.notify_all();
     }
 
-    /// A stream has left the window.
+    /// Notes that a stream has left the window.
     pub fn leave_window(&self) {
         let mut state = self.state();
         state.left += 1;
@@ -78,7 +79,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// All senders have said that they are done.
+    /// Notes that all senders have announced their end.
     pub fn end_announced(&self) {
         self.state().announced = true;
         self.changed.notify_all();
@@ -90,7 +91,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Waits until the data threads may begin, and says when the first frame leaves.
+    /// Waits until the data threads may begin; returns the time of the first frame, in ns.
     pub fn wait_to_begin(&self) -> u64 {
         let mut state = self.state();
         loop {
@@ -122,7 +123,7 @@ impl Shared {
         }
     }
 
-    /// A data thread has finished.
+    /// Notes that a data thread has finished.
     pub fn finish(&self) {
         self.state().finished += 1;
         self.changed.notify_all();

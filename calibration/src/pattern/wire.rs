@@ -1,4 +1,4 @@
-//! A network in memory, for tests: what arrives when is written down beforehand, and what is sent is kept.
+//! Network in memory, for tests: arrivals are given in advance, and sent frames are kept.
 
 use crate::clock;
 use crate::frame::{Header, Phase};
@@ -17,7 +17,7 @@ pub(crate) const STREAM: u16 = 2;
 /// Waiting time of a receiver without frames.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Settings without a warm-up whose three streams send, or ask, so many frames each.
+/// Settings without a warm-up, with three streams that send `frames` frames or requests each.
 pub(crate) fn counted(protocol: Protocol, payload_bytes: u32, frames: u64) -> RunSettings {
     RunSettings {
         frames: Some(3 * frames),
@@ -34,7 +34,7 @@ pub(crate) fn frame(phase: Phase, seq: u64, sent_ns: u64, payload_bytes: usize) 
     frame
 }
 
-/// A header of the tests' stream whose frame left when it was due.
+/// Header of a frame of the tests' stream that is sent when it is due.
 pub(crate) fn header(phase: Phase, seq: u64, sent_ns: u64) -> Header {
     Header {
         tag: TAG,
@@ -52,11 +52,11 @@ pub(crate) fn headers(frames: &[Vec<u8>]) -> Vec<Header> {
     frames.iter().map(header).collect()
 }
 
-/// Keeps what is sent, and refuses what it is told to.
+/// Sender that keeps the frames that `takes` accepts, and refuses the others.
 pub(crate) struct Sends<F> {
     /// Accepted frames.
     pub(crate) sent: Vec<Vec<u8>>,
-    /// Whether frame n, counted from 0, is taken.
+    /// Whether frame n, counted from 0, is accepted.
     takes: F,
     asked: usize,
 }
@@ -82,7 +82,7 @@ impl<F: FnMut(usize) -> bool + Send> FrameSender for Sends<F> {
     }
 }
 
-/// Hands frames over in batches, of each of which the system refuses the last ones.
+/// Sender that hands frames over in batches; the system refuses the last frames of each batch.
 pub(crate) struct Batches {
     /// Frames handed over and accepted.
     pub(crate) sent: Vec<Vec<u8>>,
@@ -128,19 +128,19 @@ impl FrameSender for Batches {
 
 /// Result of one read of a receiver.
 pub(crate) enum Read {
-    /// These frames; the clock after the read shows this.
+    /// The given frames; the given time is the clock after the read.
     At(u64, Vec<Vec<u8>>),
-    /// These frames, now.
+    /// The given frames; the clock after the read is the current time.
     Now(Vec<Vec<u8>>),
-    /// Nothing for so long.
+    /// No frame for the given time.
     Idle(Duration),
     /// The peer has closed.
     Closed,
-    /// Nothing, and the peer's host says that nobody is there.
+    /// No frame; the peer's host reports that no socket receives (connection refused).
     Nobody,
 }
 
-/// Gives what was written down, and then nothing.
+/// Receiver that returns the given reads, and then nothing.
 pub(crate) struct Arrivals {
     reads: VecDeque<Read>,
     delivered_bytes: u64,
@@ -191,7 +191,7 @@ impl FrameReceiver for Arrivals {
     }
 }
 
-/// Receives what was written down and keeps what is sent.
+/// Connection that returns the given reads and keeps sent frames.
 pub(crate) struct Both {
     pub(crate) arrivals: Arrivals,
     pub(crate) sent: Vec<Vec<u8>>,
@@ -259,9 +259,9 @@ impl FrameReceiver for Inbox {
     }
 }
 
-/// The other end as a rule: what it sends on receiving question n, counted from 0.
+/// Peer defined by a function: its replies to request n, counted from 0.
 pub(crate) struct Peer<F> {
-    /// Settings of the run.
+    /// Received requests.
     pub(crate) asked: Vec<Vec<u8>>,
     /// Frames it sent that have not been read yet.
     pub(crate) inbox: Inbox,

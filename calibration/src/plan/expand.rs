@@ -28,8 +28,8 @@ impl Plan {
     /// The points of the plan, each once, in the order of the text; the reference point last.
     ///
     /// # Errors
-    /// [`crate::error::Error::Question`] for a point that `icprobe run` would refuse, lists of
-    /// unequal length that go side by side, or a share of an unknown line rate.
+    /// [`crate::error::Error::Question`] if `icprobe run` would refuse a point, zipped lists have
+    /// unequal lengths, or a load is in percent and the line rate is unknown.
     pub fn points(&self, context: &Context) -> Result<Vec<Point>> {
         let line_rate_bps = context.line_rate_bps.or(self.line_rate_bps());
         let always = [ALWAYS.to_owned()];

@@ -17,11 +17,11 @@ const FIRST: [&str; 5] = ["protocol", "pattern", "payload", "rate", "load"];
 /// Options omitted from a description.
 const UNSAID: [&str; 3] = ["duration", "warmup", "baseline"];
 
-/// Options with percentages of the line rate resolved to b/s and without default values: `unlimited`, and
-/// true or false if the command line has only the opposite flag.
+/// Resolves percentages of the line rate to b/s, and removes options that state a default. Such an
+/// option is `unlimited`, or true or false if the command line has only the opposite flag.
 ///
 /// # Errors
-/// [`Error::Question`] for a share of an unknown line rate.
+/// [`Error::Question`] for a percentage of an unknown line rate.
 pub fn resolved(written: &Options, line_rate_bps: Option<f64>) -> Result<Options> {
     let said = written.iter().filter(|(name, value)| match value {
         Value::String(text) => text != UNLIMITED,
@@ -49,10 +49,11 @@ fn absolute(value: &Value, line_rate_bps: Option<f64>) -> Result<Value> {
     }
 }
 
-/// A load: absolute, or a share of the line rate; rounded to a thousandth of a bit per second.
+/// Parses a load, absolute or in percent of the line rate; rounds it to a thousandth of a bit per
+/// second.
 ///
 /// # Errors
-/// [`Error::Question`] for an invalid text, or a share of an unknown line rate.
+/// [`Error::Question`] for an invalid text, or a percentage of an unknown line rate.
 pub fn bits_per_s(text: &str, line_rate_bps: Option<f64>) -> Result<f64> {
     if !text.trim_end().ends_with('%') {
         return units::parse_bits_per_s(text);

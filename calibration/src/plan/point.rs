@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 /// Time a run takes besides baseline, warm-up and window: start, handshake, clock exchanges, end; in seconds.
 const OVERHEAD_S: f64 = 0.4;
-/// Time that background streams add before and after it, in seconds.
+/// Time that background streams take before and after a run, in seconds.
 const BACKGROUND_S: f64 = 2.5;
 
 /// A stream that runs beside the measured one.

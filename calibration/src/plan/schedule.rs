@@ -37,11 +37,13 @@ impl RunSpec {
     }
 }
 
-/// The runs of all points but the searched ones: `rounds` rounds, each point once a round in a new
-/// random order, the reference point first and then after every `every` runs.
+/// Orders the runs of all points that are not searched. Each of `rounds` rounds has every point
+/// once, in a new random order. The reference point comes first, and again after every `every`
+/// runs.
 ///
-/// The order depends on `digest` alone (SplitMix64, Steele et al. 2014, seeded with its first 64 bits;
-/// Fisher–Yates). Rounds one after another keep slow drift of the hosts out of the differences between points.
+/// The order depends on `digest` alone (SplitMix64, Steele et al. 2014, seeded with its first 64
+/// bits; Fisher–Yates). Complete rounds keep slow drift of the hosts out of the differences between
+/// points.
 pub fn schedule(
     points: &[Arc<Point>],
     rounds: u32,
@@ -87,7 +89,8 @@ pub fn searches(points: &[Arc<Point>], digest: &str) -> Vec<Arc<Point>> {
     searched
 }
 
-/// The generator SplitMix64: every seed a full period of 2^64, statistically sound, the same everywhere.
+/// Random number generator SplitMix64, with a period of 2^64 for every seed and the same output on
+/// every host.
 struct SplitMix(u64);
 
 impl SplitMix {

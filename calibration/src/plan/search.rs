@@ -1,11 +1,11 @@
 //! The search for the highest loss-free rate, after RFC 2544 §26.1 (throughput), with a confidence rule.
 //!
-//! RFC 2544 calls throughput the fastest rate at which no frame is lost in a trial, and leaves open how
-//! sure one trial makes us. Here a rate passes when so many frames went without a loss that the loss
-//! rate lies below a stated limit at a stated confidence: with N frames and none lost the exact
-//! (Clopper–Pearson) upper limit is 1 − (1 − c)^(1/N). One lost frame fails a rate: that is certain.
-//! A rate the sender could not keep fails as well. The rates are bisected between the two ends.
-//! The decision is a function of the trials made, so a search goes on where it was killed.
+//! RFC 2544 defines throughput as the fastest rate at which no frame is lost in a trial. It does
+//! not state the confidence of one trial. Here a rate passes if its loss rate is below a stated
+//! limit at a stated confidence c. With N frames and none lost, the exact (Clopper–Pearson) upper
+//! limit is 1 − (1 − c)^(1/N). A rate fails if a frame is lost, or if the sender could not keep the
+//! rate. The search bisects between the lowest and the highest load. Its decisions depend only on
+//! the trials made, so an interrupted search continues where it stopped.
 
 use super::options::bits_per_s;
 use crate::error::{Result, require};
@@ -120,7 +120,7 @@ pub enum Step {
     Found(Found),
 }
 
-/// The end of a search.
+/// Result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// Highest load that passed, in b/s; `None` if the lowest failed.
@@ -166,8 +166,8 @@ pub fn next(rule: &SearchRule, trials: &[Trial]) -> Step {
     })
 }
 
-/// Evaluates the trials of one rate: `None` if more are needed, else the upper limit of the loss rate, or no
-/// limit if failed.
+/// Evaluates the trials of one rate. Returns `None` if more trials are needed, `Some(None)` if the
+/// rate failed, otherwise the upper limit of the loss rate.
 fn judge<'a>(
     rule: &SearchRule,
     trials: &mut impl Iterator<Item = &'a Trial>,

@@ -168,8 +168,8 @@ fn stream(
     }
 }
 
-/// Frames a second that arrived. Where frames were lost, the last ones may be among them: the time is
-/// then not shorter than that over which the sender sent.
+/// Rate of arrived frames per second. If frames were lost, the last ones may be among them; then
+/// the time is at least that over which the sender sent.
 fn arrived_fps(sent: &SendReport, received: &ReceiveReport, lost: u64) -> Option<f64> {
     let span_s = received.span_s?;
     let span_s = match sent.span_s {

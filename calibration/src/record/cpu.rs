@@ -40,7 +40,7 @@ pub(super) fn add(result: &mut RunResult, settings: &RunSettings, ends: &Ends<En
     }
 }
 
-/// Both ends had data threads on the same core.
+/// Whether both ends had data threads on the same core.
 pub(super) fn share_cores(ends: &Ends<EndReport>) -> bool {
     let shared = |core: &usize| ends.recv.cores.contains(core);
     ends.same_host() && ends.send.cores.iter().any(shared)

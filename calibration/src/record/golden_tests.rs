@@ -1,4 +1,4 @@
-//! The golden records are records of this version: read, and written as they were.
+//! Golden records are records of this version: reading and writing them leaves them unchanged.
 
 use super::{Record, SCHEMA_VERSION};
 use crate::plan::mark::PlanMark;

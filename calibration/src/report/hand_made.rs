@@ -9,7 +9,7 @@ use crate::host::selfcheck::Instrument;
 use crate::report::Chosen;
 use crate::statistics::{LatencyRecorder, LatencySummary};
 
-/// An end on a host of its own boot, with one core that had nothing to do for a second.
+/// End on a host with its own boot identifier, and with one core that is idle for a second.
 pub(crate) fn idle(boot_id: &str, core: usize) -> EndReport {
     EndReport {
         identity: Identity {
@@ -34,7 +34,7 @@ pub(crate) fn idle(boot_id: &str, core: usize) -> EndReport {
     }
 }
 
-/// A core that was in user mode for such a share of the time.
+/// Core that was in user mode for the given share of the time.
 pub(crate) fn modes(core: usize, user: f64) -> CoreModes {
     CoreModes {
         core,
@@ -44,7 +44,7 @@ pub(crate) fn modes(core: usize, user: f64) -> CoreModes {
     }
 }
 
-/// An end that sent 1000 frames of a window in a second.
+/// End that sent 1000 frames of a window in a second.
 pub(crate) fn sender(boot_id: &str) -> EndReport {
     EndReport {
         sent: Some(SendReport {
@@ -58,7 +58,7 @@ pub(crate) fn sender(boot_id: &str) -> EndReport {
     }
 }
 
-/// An end that received them all, in a little more.
+/// End that received all frames of [`sender`], in a little more than a second.
 pub(crate) fn receiver(boot_id: &str) -> EndReport {
     EndReport {
         received: Some(ReceiveReport {
@@ -74,7 +74,7 @@ pub(crate) fn receiver(boot_id: &str) -> EndReport {
     }
 }
 
-/// An end that asked ten questions in a second, all of them answered.
+/// End that sent ten requests in a second, all of them answered.
 pub(crate) fn asker(boot_id: &str) -> EndReport {
     EndReport {
         round_trips: Some(RoundTripReport {
@@ -89,14 +89,14 @@ pub(crate) fn asker(boot_id: &str) -> EndReport {
     }
 }
 
-/// Latencies as they are recorded.
+/// Latency summary of the given values.
 pub(crate) fn latency(values_ns: &[i64]) -> LatencySummary {
     let mut recorder = LatencyRecorder::new();
     values_ns.iter().for_each(|value| recorder.record(*value));
     recorder.summary().expect("some latency")
 }
 
-/// An interface that counted such packets and bytes on the way out and in, inside the window.
+/// Interface that sent and received the given numbers of packets and bytes inside the window.
 pub(crate) fn interface(packets: u64, bytes: u64) -> InterfaceReport {
     let window = InterfaceCounters {
         tx_packets: packets,

@@ -17,22 +17,23 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Most bytes of one read: memory grows by no more before what has come was looked at.
+/// Greatest number of bytes of one read. Memory grows by at most this before received bytes are
+/// checked.
 const READ_BYTES: usize = 16 << 10;
-/// Time that a channel lasts unless it is told to end sooner.
+/// Default lifetime of a channel.
 const LONGEST: Duration = Duration::from_secs(365 * 86_400);
-/// Time for the peer to take a message.
+/// Timeout for the peer to take a message.
 const SEND_TIME: Duration = Duration::from_secs(20);
-/// Time for a TCP connection to be opened.
+/// Timeout for opening a TCP connection.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 
-/// A proved connection between the two ends.
+/// Authenticated connection between the two ends.
 pub struct Channel {
-    /// Address of the proved peer: the only one that data may go to.
+    /// Address of the authenticated peer; data goes to no other address.
     pub peer: SocketAddr,
     /// Own address towards that peer.
     pub local: SocketAddr,
-    /// Values that data connections of this session show.
+    /// Random values that identify the session in its data connections.
     pub session: Session,
     /// Own clock just after the read that completed the last message.
     pub read_ns: u64,
@@ -42,7 +43,7 @@ pub struct Channel {
     ends: Instant,
 }
 
-/// Opens the control connection to a responder and proves the key, both ways.
+/// Opens the control connection to a responder; both ends prove that they have the key.
 ///
 /// # Errors
 /// [`Error::Peer`] if nobody listens there, or the responder does not prove the key in time.
@@ -60,7 +61,7 @@ impl Channel {
     /// # Errors
     /// [`Error::Peer`] if the connection is already gone.
     pub fn new(stream: TcpStream, (noise, session): Secrets) -> Result<Self> {
-        // Small messages go out at once; else the delayed acknowledgement of one would time the next.
+        // Send small messages at once; otherwise they would wait for a delayed acknowledgement.
         stream.set_nodelay(true).or_peer("the control connection")?;
         Ok(Self {
             peer: stream.peer_addr().or_peer("the control connection")?,
@@ -74,13 +75,13 @@ impl Channel {
         })
     }
 
-    /// Lets the responder's reports be as large as the latency of every frame needs. Both ends say
-    /// so when the settings ask for it.
+    /// Raises the size limit of the responder's reports, so that they can hold the latency of every
+    /// frame. Both ends call this if the settings request these latencies.
     pub fn allow_raw(&mut self) {
         self.sealed.allow_raw();
     }
 
-    /// Ends the channel after `time`, whatever is said on it until then, unless it ends sooner.
+    /// Limits the remaining lifetime of the channel to `time`.
     pub fn end_within(&mut self, time: Duration) {
         self.ends = self.deadline(time);
     }
@@ -88,8 +89,8 @@ impl Channel {
     /// Sends a message.
     ///
     /// # Errors
-    /// [`Error::Peer`] if the message is too large; or if the peer does not take it in time, and the
-    /// channel is over.
+    /// [`Error::Peer`] if the message is too large. Also if the peer does not take it in time; the
+    /// channel is then over.
     pub fn send(&mut self, message: &Message) -> Result<()> {
         self.check_open()?;
         let message = message.encode()?;
@@ -116,21 +117,20 @@ impl Channel {
         })
     }
 
-    /// Waits for the next message, at most `timeout`; `None` if none came. A message of which only
-    /// a part came is not lost: the next call goes on with it.
+    /// Waits for the next message, at most `timeout`; `None` if none came. A partly received
+    /// message is kept for the next call.
     ///
     /// # Errors
-    /// [`Error::Question`] if the peer refused, for such a question cannot be asked there.
-    /// [`Error::Peer`] if the peer failed or closed, or what came cannot be believed. The channel
-    /// is then over.
+    /// [`Error::Question`] if the peer refused the request. [`Error::Peer`] if the peer failed or
+    /// closed, or sent something invalid. The channel is then over.
     pub fn poll(&mut self, timeout: Duration) -> Result<Option<Message>> {
         self.check_open()?;
         self.next(self.deadline(timeout))
             .or_else(|error| self.end_by(error))
     }
 
-    /// Asks the peer for the time and waits for the answer, at most `timeout` in all. Answers to
-    /// earlier questions are passed over, but win no time.
+    /// Asks the peer for the time and waits for the answer, at most `timeout` in all. Late answers
+    /// to earlier requests are skipped, and do not extend the timeout.
     ///
     /// # Errors
     /// As [`Channel::send`] and [`Channel::poll`]; also if the peer answers something else.
@@ -155,10 +155,10 @@ impl Channel {
         Err(gone(self.peer, "it did not tell the time when asked"))
     }
 
-    /// Reads the answer to a question for the time from the message that came last.
+    /// Reads a clock exchange from the message received last.
     ///
     /// # Errors
-    /// [`Error::Peer`] if it is something else.
+    /// [`Error::Peer`] if it is another kind of message.
     pub fn exchange_of(&self, answer: Message) -> Result<Exchange> {
         match answer {
             Message::ClockReply {
@@ -175,8 +175,8 @@ impl Channel {
         }
     }
 
-    /// Sends the answer to the question for the time that came last. The own clock is read again as
-    /// late as sealing the answer allows.
+    /// Answers the clock request received last. The own clock is read as late as possible, just
+    /// before the answer is sealed.
     pub fn answer_clock(&mut self, sent_ns: u64) -> Result<()> {
         self.send(&Message::ClockReply {
             sent_ns,

@@ -7,7 +7,7 @@
 use crate::error::{Context, Error, Result};
 use snow::TransportState;
 
-/// Length of the length of a part, in bytes.
+/// Length of the length field of a part, in bytes.
 const LENGTH_BYTES: usize = 2;
 /// Length of the code of a part, in bytes.
 const CODE_BYTES: usize = 16;
@@ -24,7 +24,7 @@ pub(super) const RAW_REPORT_MAX_BYTES: usize = 256 << 20;
 pub struct Sealed {
     noise: TransportState,
     report_max_bytes: usize,
-    /// Opened parts of the message that is arriving.
+    /// Decrypted parts of a message that is not complete yet.
     message: Vec<u8>,
 }
 
@@ -38,7 +38,7 @@ impl Sealed {
         }
     }
 
-    /// Lets reports be as large as the latency of every frame needs.
+    /// Raises the size limit of reports, so that they can hold the latency of every frame.
     pub fn allow_raw(&mut self) {
         self.report_max_bytes = RAW_REPORT_MAX_BYTES;
     }
@@ -77,7 +77,7 @@ impl Sealed {
     ///
     /// # Errors
     /// [`Error::Peer`] if a length is not allowed or a code is wrong. Nothing after that can be
-    /// believed, so the session is over.
+    /// trusted, so the session is over.
     pub fn open(&mut self, inbox: &mut Vec<u8>) -> Result<Option<Vec<u8>>> {
         while let Some(&length) = inbox.first_chunk() {
             let length = usize::from(u16::from_be_bytes(length));

@@ -1,4 +1,4 @@
-//! Proof of the key by both ends, with the Noise protocol, before anything else is said.
+//! Proof by both ends that they have the key, with the Noise protocol, before any other message.
 //!
 //! ```text
 //! caller                              responder
@@ -44,7 +44,7 @@ pub const ANSWER_BYTES: usize = ANSWER_HEAD_BYTES + NOISE_BYTES;
 pub const PROOF_BYTES: usize = SESSION_BYTES + 16;
 /// Length of the values of a [`Session`], in bytes.
 const SESSION_BYTES: usize = 20;
-/// Time for the whole handshake, whatever comes and however slowly.
+/// Timeout of the whole handshake, however slowly the peer sends.
 pub const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
 
 /// Random values of a session, known to its two ends alone; cannot be printed.
@@ -52,7 +52,7 @@ pub const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
 pub struct Session([u8; SESSION_BYTES]);
 
 impl Session {
-    /// 16 bytes that open a data connection of this session.
+    /// Returns the 16 bytes that authenticate a data connection of this session.
     pub fn token(&self) -> [u8; 16] {
         std::array::from_fn(|i| self.0[i])
     }
@@ -63,7 +63,7 @@ impl Session {
     }
 }
 
-/// What a handshake gives an end: the ciphers of both directions, and the values of the session.
+/// Result of a handshake: the ciphers of both directions, and the values of the session.
 pub type Secrets = (TransportState, Session);
 
 /// Does the caller's part of the handshake.
@@ -107,7 +107,8 @@ pub fn as_caller(stream: &TcpStream, key: &Key) -> Result<Secrets> {
     Ok((noise, session))
 }
 
-/// Does the responder's part of the handshake; silent to everything that is not right.
+/// Does the responder's part of the handshake; a hello of this version that was made without the
+/// key gets no answer.
 ///
 /// # Errors
 /// [`Error::Peer`] with the reason, for the responder's own log; the caller only sees the
@@ -177,7 +178,7 @@ fn version_of(head: &[u8]) -> Option<u16> {
     zero.then_some(u16::from_le_bytes(*version))
 }
 
-/// Refuses what is no head of this version.
+/// Refuses bytes that are not a head of this version.
 fn check_head(head: &[u8], peer: &str) -> Result<()> {
     match version_of(head) {
         Some(VERSION) => Ok(()),

@@ -9,11 +9,11 @@ use zeroize::Zeroizing;
 
 /// Length of a key, in bytes.
 const KEY_BYTES: usize = 32;
-/// Digits of a key in its file, one line.
+/// Number of hexadecimal digits of a key in its file.
 const DIGITS: usize = 2 * KEY_BYTES;
 
-/// What both ends must have to talk to each other; cannot be printed, and is wiped from memory that is
-/// given back. Noise keeps a copy until its handshake ends.
+/// Pre-shared key of both ends. It cannot be printed, and its memory is wiped when it is freed.
+/// Noise keeps a copy until its handshake ends.
 #[derive(Clone)]
 pub struct Key(pub(super) Zeroizing<[u8; KEY_BYTES]>);
 
@@ -42,7 +42,7 @@ impl Key {
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         writeln!(file, "{digits}")
             .and_then(|()| file.sync_all())
-            // A part of a key is of no use to anybody; the first failure is the one worth telling.
+            // Remove an incomplete key file; report the first failure, not that of the removal.
             .inspect_err(|_| drop(std::fs::remove_file(path)))
             .or_question(format!("the key file {name} cannot be written"))
     }
@@ -54,8 +54,8 @@ impl Key {
     /// group or others, or does not hold one line of 64 hexadecimal digits.
     pub fn load(path: &Path) -> Result<Self> {
         let name = path.display();
-        // Non-blocking, so that a pipe in place of the file cannot hold the program up; what was
-        // opened is what is looked at, so that the file cannot be changed for another in between.
+        // Open without blocking, so that a pipe in place of the file cannot hold the program up.
+        // Check the opened file itself, so that the file cannot be exchanged in between.
         let file = OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY)
@@ -92,7 +92,7 @@ impl Key {
     }
 }
 
-/// Refuses a file that others than `user` may own, read or change.
+/// Refuses a file that does not belong to `user`, or that group or others may read or change.
 fn check_access(metadata: &Metadata, user: u32) -> Result<()> {
     let (owner, mode) = (metadata.uid(), metadata.mode() & 0o777);
     require(metadata.is_file(), || {

@@ -1,29 +1,30 @@
-//! What a responder lets a proved caller ask of its host, set on its own side alone.
+//! Limits on the requests of an authenticated caller, set at the responder alone.
 
 use crate::error::{Result, require};
 use crate::settings::{Pattern, Protocol, RunSettings};
 use std::fmt::Display;
 use std::time::Duration;
 
-/// What "as fast as it goes" counts as: the fastest Ethernet of IEEE Std 802.3bs-2017, 400 Gb/s.
+/// Rate that an unlimited stream counts as: the fastest Ethernet of IEEE Std 802.3bs-2017, 400
+/// Gb/s.
 pub const UNLIMITED_BPS: f64 = 400e9;
-/// What the two ends need between the parts of a run, in seconds.
+/// Time that the two ends need between the parts of a run, in seconds.
 const MARGIN_S: f64 = 60.0;
 /// Longest idle baseline that settings may ask for, in seconds.
 const BASELINE_MAX_S: f64 = 60.0;
-/// No run takes longer, whatever the limits say.
+/// Greatest duration of a run, whatever the limits.
 const LONGEST: Duration = Duration::from_secs(7 * 86_400);
 /// Messages that a ZeroMQ socket holds unless told otherwise (zmq_setsockopt, ZMQ_RCVHWM).
 const ZEROMQ_HIGH_WATER_MARK: u32 = 1000;
-/// Least memory with which a stream is read, in bytes.
+/// Least size of a stream's read buffer, in bytes.
 const READ_BYTES: u128 = 256 << 10;
 /// A latency in a report, in bytes: up to 17 digits, point, exponent and comma.
 const RAW_TEXT_BYTES: u64 = 24;
 
-/// Hard limits on what a session may ask; whatever is above them is refused with the reason.
+/// Hard limits on the requests of a session; a request above them is refused with the reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
-    /// Most goodput asked for over all streams, in b/s; unlimited counts as [`UNLIMITED_BPS`].
+    /// Greatest requested goodput over all streams, in b/s; unlimited counts as [`UNLIMITED_BPS`].
     pub rate_bps: f64,
     /// Longest warm-up and window together, in seconds.
     pub duration_s: f64,
@@ -33,7 +34,7 @@ pub struct Limits {
     pub memory_bytes: u64,
     /// Most streams of one session.
     pub streams: u16,
-    /// Sessions at once.
+    /// Greatest number of simultaneous sessions.
     pub sessions: usize,
 }
 
@@ -52,10 +53,11 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Refuses a question beyond the limits, or one that no end of this tool would ask.
+    /// Refuses settings beyond the limits, or settings that no end of this tool would send.
     ///
     /// # Errors
-    /// [`Error::Question`](crate::error::Error::Question): what was asked, what is allowed, what to do.
+    /// [`Error::Question`](crate::error::Error::Question) that states the request, the limit and
+    /// the remedy.
     pub fn check(&self, settings: &RunSettings) -> Result<()> {
         settings.check()?;
         let reply_bytes = settings.reply_bytes.unwrap_or(0);
@@ -87,22 +89,22 @@ impl Limits {
         )
     }
 
-    /// Longest time that a run of these settings may take at this end, whatever the caller says or
-    /// leaves unsaid: what is asked for (as far as allowed) and a minute for what lies between.
+    /// Longest time that a run with these settings may take at this end, whatever the caller sends.
+    /// It is the requested time, as far as allowed, and a minute for the steps in between.
     pub fn longest_run(&self, settings: &RunSettings) -> Duration {
         let traffic_s =
             traffic_s(settings).map_or(self.duration_s, |asked_s| asked_s.min(self.duration_s));
         bounded(traffic_s + settings.baseline_s.min(BASELINE_MAX_S) + MARGIN_S)
     }
 
-    /// Longest time that any session may take, whatever is asked in it.
+    /// Longest time that any session may take, whatever its requests.
     pub fn longest_session(&self) -> Duration {
         bounded(self.duration_s + BASELINE_MAX_S + 2.0 * MARGIN_S)
     }
 
-    /// Most frames of a run whose times may be kept one by one, as numbers and as text, over all streams: in
-    /// half of the memory, and no more than one report carries. What comes after is left out by the one who
-    /// keeps them, and flagged.
+    /// Greatest number of frames of a run, over all streams, whose times may be stored
+    /// individually. As numbers and as text, they use at most half of the memory, and fit into one
+    /// report. Times of further frames are dropped, and the run is flagged.
     pub fn kept_frames(&self) -> usize {
         let memory = self.memory_bytes / 2 / (8 + RAW_TEXT_BYTES);
         let report = super::framing::RAW_REPORT_MAX_BYTES as u64 / RAW_TEXT_BYTES;
@@ -110,7 +112,7 @@ impl Limits {
     }
 }
 
-/// Refuses what is asked above the responder's limit; `less` is what to ask for instead.
+/// Refuses a value above the responder's limit; `less` names a smaller request in the message.
 fn within<T: PartialOrd + Display>(
     what: &str,
     asked: T,
@@ -126,13 +128,13 @@ fn within<T: PartialOrd + Display>(
     })
 }
 
-/// A time in seconds, at most [`LONGEST`], also where it is no time.
+/// Converts seconds to a time of at most [`LONGEST`]; an invalid number becomes [`LONGEST`].
 fn bounded(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).map_or(LONGEST, |time| time.min(LONGEST))
 }
 
-/// Time that the traffic takes, in seconds; `None` where only its end will tell (frames at an
-/// unlimited rate).
+/// Time that the traffic takes, in seconds; `None` if it is not known in advance (a number of
+/// frames at an unlimited rate).
 fn traffic_s(settings: &RunSettings) -> Option<f64> {
     let window_s = match (settings.frames, settings.rate_fps) {
         (None, _) => settings.duration_s,
@@ -144,9 +146,9 @@ fn traffic_s(settings: &RunSettings) -> Option<f64> {
 
 /// Memory that one end may need at most for the frames and buffers of these settings, in bytes.
 ///
-/// A sending stream holds a batch of frames; a receiving one twice its frame (the rest of one and
-/// the beginning of the next) once that is more than its ordinary reads; patterns with answers do
-/// both. The system takes double of the socket buffers asked for (socket(7)), and ZeroMQ holds
+/// A sending stream holds a batch of frames. A receiving stream holds two frames (the rest of one
+/// and the beginning of the next) if that exceeds its ordinary read buffer. Patterns with replies
+/// do both. The system allocates twice the requested socket buffers (socket(7)), and ZeroMQ holds
 /// messages up to its high-water mark.
 fn memory_bytes(settings: &RunSettings) -> u128 {
     let payload = u128::from(settings.payload_bytes);

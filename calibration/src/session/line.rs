@@ -1,4 +1,4 @@
-//! Reads and writes of a TCP connection that end by one moment, however slowly the peer goes.
+//! Reads and writes of a TCP connection with one deadline, however slow the peer is.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -14,7 +14,7 @@ pub(super) struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Reads what is there, or waits for it. After the deadline it looks once without waiting.
+    /// Reads available bytes, or waits for them. After the deadline, it tries once without waiting.
     pub(super) fn read(&self, bytes: &mut [u8]) -> Result<usize> {
         let count = self.ready(PollFlags::IN, || {
             recv(self.stream, &mut *bytes, RecvFlags::DONTWAIT).map(|(count, _)| count)
@@ -48,7 +48,7 @@ impl Line<'_> {
         Ok(())
     }
 
-    /// Repeats a call that does not wait until the connection is ready for it.
+    /// Repeats a non-blocking call until the connection is ready for it.
     fn ready(
         &self,
         event: PollFlags,

@@ -1,9 +1,9 @@
 //! Accepts control connections so that no stranger and no session can hold up the others.
 //!
-//! Each connection has its own thread. Until it has proved the key it is one of few, few from one
-//! address, and has [`HANDSHAKE_TIME`](super::handshake::HANDSHAKE_TIME). Where there are too many, the
-//! oldest goes, so that callers who hang or dawdle cost only themselves. A panic in a session ends
-//! that session.
+//! Each connection has its own thread. The number of connections that have not proved the key is
+//! limited, in total and for each source. Each of them has to prove the key within
+//! [`HANDSHAKE_TIME`](super::handshake::HANDSHAKE_TIME). If there are too many, the oldest is
+//! closed, so that slow callers delay only themselves. A panic in a session ends only that session.
 
 use super::channel::Channel;
 use super::handshake;
@@ -18,13 +18,15 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Connections at once that have not proved the key.
+/// Greatest number of connections that have not proved the key.
 const STRANGERS_MAX: usize = 16;
-/// Those of one source: an IPv4 address, or the 64-bit prefix of an IPv6 one.
+/// Greatest number of such connections from one source: an IPv4 address, or the 64-bit prefix of an
+/// IPv6 address.
 const STRANGERS_MAX_SOURCE: usize = 4;
-/// Connections turned away that the service hears of in a second, so that strangers cannot fill a disk.
+/// Greatest number of refused connections that the service is told of per second, so that strangers
+/// cannot fill a disk.
 const TURNED_AWAY_MAX: usize = 10;
-/// Pause where the system has no more descriptors, threads or memory for a connection.
+/// Pause if the system has no more descriptors, threads or memory for a connection.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(50);
 
 /// Control port of a responder.
@@ -59,8 +61,9 @@ impl Listener {
         }))
     }
 
-    /// Calls `service` in a thread of its own for each caller that proved the key, and with the reason for
-    /// connections that were turned away. Returns once [`Listener::stop`] was called; sessions go on.
+    /// Calls `service` in a separate thread for each caller that proved the key, and with the
+    /// reason for refused connections. Returns after [`Listener::stop`] was called; sessions
+    /// continue.
     ///
     /// # Errors
     /// [`Error::Peer`] if the listening socket itself fails.
@@ -124,7 +127,7 @@ impl Listener {
 
     fn prove(&self, stream: Arc<TcpStream>) -> Result<Channel> {
         let secrets = handshake::as_responder(&stream, &self.key)?;
-        // Who closes the oldest stranger holds the stream too.
+        // Fails while `make_room` closes this connection, and so also holds the stream.
         let stream = Arc::into_inner(stream)
             .ok_or_else(|| Error::peer("too many connections that prove nothing"))?;
         Channel::new(stream, secrets)
@@ -141,7 +144,7 @@ impl Listener {
                 "the responder has {most} sessions already, its limit: try again later or raise it there"
             );
             let why = Error::peer(reason.clone());
-            // Whether it still hears this or not, it gets no session.
+            // The caller gets no session, even if this message does not arrive.
             let _ = channel.send(&Message::Refused { reason });
             return Err(why);
         }
@@ -149,7 +152,7 @@ impl Listener {
         Ok((channel, Seat(&self.sessions)))
     }
 
-    /// Whether the service hears of one more connection turned away at `now`.
+    /// Whether the service is told of one more connection refused at `now`.
     fn tells(&self, now: Instant) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.retain(|told| now.saturating_duration_since(*told) < Duration::from_secs(1));
@@ -159,7 +162,7 @@ impl Listener {
     }
 }
 
-/// Counts a session as long as it lives, panics included.
+/// Counts a session until it ends, even by a panic.
 struct Seat<'a>(&'a AtomicUsize);
 
 impl Drop for Seat<'_> {
@@ -171,13 +174,13 @@ impl Drop for Seat<'_> {
 /// Connection that may not have proved the key.
 struct Stranger {
     source: IpAddr,
-    /// Its stream as long as the handshake lasts, panics included.
+    /// Stream of the connection, which lives until the handshake ends, even by a panic.
     proving: Weak<TcpStream>,
     thread: JoinHandle<()>,
 }
 
-/// Forgets who is no stranger any more. If there are too many of a source or in all, closes the oldest
-/// and waits for the end of its thread.
+/// Removes connections whose handshake has ended. If too many are left, from this source or in
+/// total, closes the oldest and waits for the end of its thread.
 fn make_room(strangers: &mut Vec<Stranger>, source: IpAddr) {
     strangers.retain(|stranger| stranger.proving.strong_count() > 0);
     let same = |stranger: &Stranger| stranger.source == source;
@@ -190,14 +193,14 @@ fn make_room(strangers: &mut Vec<Stranger>, source: IpAddr) {
         return;
     };
     if let Some(stream) = oldest.proving.upgrade() {
-        // It may have closed or panicked by itself; its thread ends all the same.
+        // If this fails, the connection is already closed; its thread ends in any case.
         let _ = stream.shutdown(Shutdown::Both);
         let _ = oldest.thread.join();
     }
 }
 
-/// What counts as one source: one IPv4 address, or the network of an IPv6 one, whose host part
-/// anybody there chooses freely.
+/// Returns the source of an address: an IPv4 address, or the 64-bit prefix of an IPv6 address,
+/// since a host can choose the rest freely.
 fn source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
@@ -208,7 +211,7 @@ fn source(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Waits where the system is short of something, goes on where only one connection was lost.
+/// Waits if the system lacks resources; continues if only one connection was lost.
 fn after_failure(error: &io::Error) -> Result<()> {
     match error.raw_os_error().unwrap_or(0) {
         libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM | libc::EAGAIN => {

@@ -1,6 +1,6 @@
-//! What the two ends say to each other once both have proved the key.
+//! Messages between the two ends, after both have proved the key.
 //!
-//! A run, as the caller leads it: `Setup` → `Accepted`; `Clock` → `ClockReply` many times, before,
+//! Order of the messages in a run: `Setup` → `Accepted`; `Clock` → `ClockReply` many times, before,
 //! during and after; `Measure` → `Measured`; `Start` → `Ready`; the traffic; `Ended` both ways;
 //! `Collect` → `Report`; `Bye`. `Refused` or `Failed` may come in place of any answer.
 
@@ -18,64 +18,64 @@ use serde::{Deserialize, Serialize};
 pub enum Message {
     /// The caller asks for a run.
     Setup(Setup),
-    /// The responder will do it.
+    /// The responder accepts the run.
     Accepted(Accepted),
-    /// The responder will not.
+    /// The responder refuses the run.
     Refused {
-        /// One sentence for the person who asked.
+        /// Reason in one sentence, for the user of the caller.
         reason: String,
     },
     /// The caller asks for the time.
     Clock {
-        /// When it asked, own clock.
+        /// Time of the request, caller's clock.
         sent_ns: u64,
     },
-    /// The responder's answer.
+    /// The responder's answer to `Clock`.
     ClockReply {
-        /// When it was asked, the caller's clock.
+        /// Time of the request, caller's clock.
         sent_ns: u64,
-        /// When the question was read, the responder's clock.
+        /// Time at which the request was read, responder's clock.
         received_ns: u64,
-        /// When the answer was written, the responder's clock.
+        /// Time at which the answer was written, responder's clock.
         replied_ns: u64,
     },
-    /// The caller asks the responder to measure its instrument and its idle host, now.
+    /// The caller asks the responder to run its self-check and to measure its idle host, now.
     Measure,
-    /// The responder did.
+    /// The responder has finished `Measure`.
     Measured,
     /// The caller starts the traffic.
     Start,
     /// The end is ready to receive, or to send.
     Ready,
-    /// The sender says how much it sent, so that lost tails count.
+    /// The sender announces the number of sent frames, so that frames lost at the end count.
     Ended {
-        /// Frames of the run, one entry a stream, in their order.
+        /// Frames sent in the run, one number per stream.
         frames: Vec<u64>,
     },
-    /// The caller asks for what the responder counted.
+    /// The caller asks for the responder's report.
     Collect {
-        /// The responder's clock against the caller's, as the caller fitted it; absent where no fit agrees.
+        /// Fit of the responder's clock relative to the caller's; absent if no line fits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fit: Option<Fit>,
     },
-    /// What the responder counted.
+    /// Report of the responder.
     Report(Box<EndReport>),
     /// The run cannot go on.
     Failed {
-        /// One sentence for the person who asked.
+        /// Reason in one sentence, for the user of the caller.
         reason: String,
     },
-    /// The caller has all it wanted.
+    /// The caller ends the session.
     Bye,
 }
 
-/// What the caller asks, and what the responder must know of it to answer.
+/// Request for a run: its settings, and the properties of the caller that the responder needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
     /// The run.
     pub settings: RunSettings,
-    /// Which clock the caller's times are of.
+    /// Identity of the clock of the caller's times.
     pub identity: Identity,
     /// Cores that the caller may use, so that both ends on one host divide them.
     pub cpus: Vec<usize>,
@@ -83,11 +83,11 @@ pub struct Setup {
     pub announce: Announce,
 }
 
-/// What the caller must know of the responder before data can flow.
+/// Properties of the responder that the caller needs before data can flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accepted {
-    /// Which clock the responder's times are of.
+    /// Identity of the clock of the responder's times.
     pub identity: Identity,
     /// Data ports and hardware address of the responder.
     pub announce: Announce,
@@ -102,8 +102,9 @@ impl Message {
     /// Reads a message, bounded in memory by its length.
     ///
     /// # Errors
-    /// [`Error::Peer`] for everything that [`Message::encode`] does not write, and for a hardware
-    /// address that is not one interface's: frames to it would reach others than the proved peer.
+    /// [`Error::Peer`] for bytes that [`Message::encode`] does not write. Also for a hardware
+    /// address that is zero or multicast, since frames to it would reach others than the
+    /// authenticated peer.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let message =
             serde_json::from_slice(bytes).map_err(|error| unreadable(&error.to_string()))?;
@@ -126,7 +127,7 @@ impl Message {
         json.split('"').nth(1).unwrap_or_default().into()
     }
 
-    /// Returns the error of a message that does not belong where it came.
+    /// Returns the error for a message that was not expected at this point.
     pub fn unexpected(&self, expected: &str) -> Error {
         Error::peer(format!(
             "the peer said {:?} where {expected:?} belongs: install the same icprobe on both ends",
@@ -145,7 +146,7 @@ fn unreadable(why: &str) -> Error {
 /// Returns a peer's text safe to print: one line, no characters that steer a terminal, at most 501 in all.
 pub fn printable(text: &str) -> String {
     const MOST: usize = 500;
-    // Some characters turn the direction of writing.
+    // Some characters change the writing direction.
     let harmless = |c: char| {
         !c.is_control()
             && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

@@ -1,4 +1,4 @@
-//! Control session between the two ends: who may ask, what they say, and how much is allowed.
+//! Control session between the two ends: authentication, messages and limits.
 //!
 //! Both ends prove a pre-shared [`key`] in the [`handshake`] of the Noise protocol before anything else
 //! happens. Noise then encrypts, counts and authenticates every [`message`] ([`framing`], [`channel`]).
@@ -20,8 +20,8 @@ pub use limits::Limits;
 pub use listener::Listener;
 pub use message::Message;
 
-/// The TCP port of the control connection unless told otherwise; below the ports that Linux gives
-/// out by itself (32 768 and up), so that a responder finds it free.
+/// Default TCP port of the control connection. It is below the ephemeral ports of Linux (32 768 and
+/// up), so that a responder finds it free.
 pub const DEFAULT_PORT: u16 = 20_120;
 
 #[cfg(test)]

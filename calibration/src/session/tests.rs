@@ -1,4 +1,4 @@
-//! What the tests of this room share.
+//! Parts shared by the tests of this module.
 
 use super::channel::Channel;
 use super::handshake::{Secrets, as_caller, as_responder};

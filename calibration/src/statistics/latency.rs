@@ -5,9 +5,9 @@ use hdrhistogram::Histogram as Hdr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Longest latency told apart, in nanoseconds: one hour. Longer ones count as one hour.
+/// Longest recorded latency, in nanoseconds: one hour. Longer latencies count as one hour.
 pub const LONGEST_NS: u64 = 3_600_000_000_000;
-/// Digits a bucket's value is right to.
+/// Number of significant digits of a histogram bucket.
 const DIGITS: u8 = 3;
 
 /// Latency recorder for the receiving loop.
@@ -39,7 +39,8 @@ impl LatencyRecorder {
         }
     }
 
-    /// Counts one latency, in nanoseconds. A negative one is impossible: it is counted apart and nowhere else.
+    /// Counts one latency, in nanoseconds. A negative latency is impossible, and is counted
+    /// separately.
     #[inline]
     pub fn record(&mut self, latency_ns: i64) {
         if latency_ns < 0 {
@@ -58,7 +59,7 @@ impl LatencyRecorder {
         self.negative
     }
 
-    /// Counts everything the other recorder has counted.
+    /// Adds all counts of another recorder.
     pub fn merge(&mut self, other: &Self) {
         self.histogram
             .add(&other.histogram)
@@ -116,7 +117,7 @@ impl Histogram {
 
     /// The quantile `numerator / denominator` in nanoseconds: the upper end of the first bucket
     /// whose cumulative count reaches ⌈count · numerator / denominator⌉, in whole numbers.
-    /// `None` of an empty histogram.
+    /// `None` for an empty histogram.
     pub fn quantile_ns(&self, numerator: u32, denominator: u32) -> Option<u64> {
         let share = u128::from(self.count()) * u128::from(numerator);
         let rank = share.div_ceil(u128::from(denominator)).max(1);

@@ -32,7 +32,7 @@ impl Moments {
         self.squares += other.squares;
     }
 
-    /// Arithmetic mean; `None` of nothing.
+    /// Arithmetic mean; `None` without values.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
@@ -43,8 +43,8 @@ impl Moments {
         if n < 2 {
             return None;
         }
-        // Σ(x−m)² = Σx² − m(Σx + r) for a whole m near the mean and r = Σx − n·m; then the part
-        // of the mean behind the point is taken off: Σ(x−x̄)² = Σ(x−m)² − r²/n.
+        // Σ(x−m)² = Σx² − m(Σx + r) for a whole m near the mean and r = Σx − n·m. Then the
+        // fractional part of the mean is corrected for: Σ(x−x̄)² = Σ(x−m)² − r²/n.
         let m = self.sum.div_euclid(n);
         let r = self.sum.rem_euclid(n);
         let around_m = self.squares as i128 - m * (self.sum + r);

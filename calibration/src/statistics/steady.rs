@@ -1,18 +1,18 @@
 //! Time slices of a run, and detection of its steady state.
 //!
 //! Detection is MSER (White, An effective truncation heuristic for bias reduction in simulation
-//! output, Simulation 69, 1997): of the slices' means y₀ … yₙ₋₁ drop the first d for which the
-//! squared standard error of the rest, Σ(yᵢ − ȳ)² / (n − d)², is least. A least value at half of
-//! the slices means that the run was still changing: not detected.
+//! output, Simulation 69, 1997). Of the slices' means y₀ … yₙ₋₁, it drops the first d for which the
+//! squared standard error of the rest, Σ(yᵢ − ȳ)² / (n − d)², is least. If this d is half of the
+//! slices, the run was still changing, and no steady state is detected.
 
 use super::latency::LONGEST_NS;
 use super::moments::Moments;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// More slices than this are merged in pairs.
+/// Greatest number of slices; if there are more, they are merged in pairs.
 const SLICES_MAX: usize = 256;
-/// Fewer slices than this say nothing about steadiness.
+/// Least number of slices from which a steady state can be detected.
 const SLICES_MIN: usize = 8;
 
 /// Statistics of one part of a window.
@@ -109,7 +109,7 @@ pub struct SliceRecorder {
     /// Number of the first slice since the clock's zero.
     first: u64,
     slices: Vec<Slice>,
-    /// Slice the last frame fell into, its start and end: most frames need no division.
+    /// Index, start and end of the slice of the last frame, so that most frames need no division.
     current: usize,
     current_from_ns: u64,
     current_to_ns: u64,
@@ -134,7 +134,8 @@ impl SliceRecorder {
         }
     }
 
-    /// Counts a frame of `bytes` payload that arrived at `now_ns` after `latency_ns`, if it was stamped.
+    /// Counts a frame of `bytes` payload that arrived at `now_ns`; `latency_ns` is `None` for
+    /// frames without timestamps.
     ///
     /// Latencies keep their sign here; beyond an hour they count as an hour.
     #[inline]
@@ -170,7 +171,7 @@ impl SliceRecorder {
         self.current_to_ns = self.current_from_ns.saturating_add(self.width_ns);
     }
 
-    /// Widens and adds slices until both times have one.
+    /// Widens and adds slices until both times are inside a slice.
     fn cover(&mut self, from_ns: u64, to_ns: u64) {
         if self.slices.is_empty() {
             self.first = from_ns / self.width_ns;
@@ -208,7 +209,7 @@ impl SliceRecorder {
         (self.current_from_ns, self.current_to_ns) = (1, 0);
     }
 
-    /// Counts everything the other recorder has counted; both must have been made with one width.
+    /// Adds all counts of another recorder, which must have been created with the same width.
     pub fn merge(&mut self, other: &Self) {
         if other.slices.is_empty() {
             return;
@@ -257,7 +258,7 @@ impl SliceRecorder {
         (self.first + slice as u64).saturating_mul(self.width_ns)
     }
 
-    /// The part made of the slices `from … to`, `to` not among them.
+    /// Combines the slices `from … to`, excluding `to`.
     fn part(&self, from: usize, to: usize, start_ns: u64) -> Part {
         if from == to {
             return Part::default();
@@ -289,8 +290,9 @@ impl SliceRecorder {
         Some(if dropped == 0 { 0 } else { means[dropped].0 })
     }
 
-    /// Bytes per nanosecond of every slice that is inside the window as a whole, and of the first
-    /// over as much of it as is.
+    /// Bytes per nanosecond of the slices inside the window, as pairs (slice, rate). The first
+    /// slice counts with its part inside the window, if that is more than half. The last slice is
+    /// left out.
     fn rates(&self, start_ns: u64) -> Vec<(usize, f64)> {
         let inside = |i: usize| {
             let from = self.start_of(i).max(start_ns);
@@ -304,7 +306,8 @@ impl SliceRecorder {
     }
 }
 
-/// MSER: how many of the first means to drop; `None` where there are too few or the least value lies at half.
+/// MSER: number of leading means to drop; `None` if there are too few, or the least error lies at
+/// half of them.
 fn mser(means: &[f64]) -> Option<usize> {
     let n = means.len();
     if n < SLICES_MIN {
@@ -321,7 +324,7 @@ fn mser(means: &[f64]) -> Option<usize> {
         squares += y * y;
         let left = (n - d) as f64;
         let error = (squares - sum * sum / left).max(0.0) / (left * left);
-        // Of equal values the one that drops least.
+        // Of equal errors, take the one that drops fewest means.
         if d <= half && error <= best.0 {
             best = (error, d);
         }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-/// The sending half of a connection of any layer.
+/// Sending half of a connection of any protocol.
 pub enum AnySender {
     /// TCP.
     Tcp(tcp::Sender),
@@ -21,7 +21,7 @@ pub enum AnySender {
     Zeromq(zeromq::Sender),
 }
 
-/// The receiving half of a connection of any layer.
+/// Receiving half of a connection of any protocol.
 pub enum AnyReceiver {
     /// TCP.
     Tcp(tcp::Receiver),
@@ -33,7 +33,7 @@ pub enum AnyReceiver {
     Zeromq(zeromq::Receiver),
 }
 
-/// Calls a method of whichever layer it is.
+/// Calls a method on the value in any variant.
 macro_rules! each {
     ($any:expr, $layer:ident => $call:expr) => {
         match $any {
@@ -149,7 +149,7 @@ impl Connection {
     /// Both halves as one, for patterns that go both ways.
     ///
     /// # Errors
-    /// The pattern goes one way.
+    /// If the pattern goes one way.
     pub fn into_duplex(self) -> error::Result<AnyDuplex> {
         match (self.sender, self.receiver) {
             (Some(sender), Some(receiver)) => Ok(AnyDuplex { sender, receiver }),

@@ -1,5 +1,5 @@
-//! Several datagrams in one system call: sendmmsg where batching was asked for, recvmmsg for
-//! receivers that find more than one waiting.
+//! Several datagrams in one system call: sendmmsg if batching is requested, and recvmmsg for
+//! receivers that find more than one datagram waiting.
 
 use super::socket;
 use rustix::net::{RecvFlags, SendFlags};
@@ -7,7 +7,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// A number as a system call that goes past the C library takes it.
+/// Converts a number to the argument type of a raw system call.
 #[inline]
 fn word(number: i32) -> libc::c_long {
     number.into()
@@ -19,7 +19,7 @@ fn counted(result: libc::c_long) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// Equal slots of memory with the kernel's list of them.
+/// Memory slots of equal size, with the list of them that the kernel reads.
 struct Slots {
     messages: Vec<libc::mmsghdr>,
     _vectors: Vec<libc::iovec>,
@@ -28,7 +28,7 @@ struct Slots {
 }
 
 // SAFETY: the pointers in `messages` and `_vectors` point into heap memory that this value alone
-// owns and never reallocates, so they stay right whichever thread holds it.
+// owns and never reallocates, so they stay valid in any thread.
 unsafe impl Send for Slots {}
 
 impl Slots {
@@ -66,15 +66,15 @@ pub struct ReceiveBatch {
 }
 
 impl ReceiveBatch {
-    /// Room for `count` datagrams; longer ones than `slot_bytes` are cut.
+    /// Creates a batch for `count` datagrams; datagrams longer than `slot_bytes` are cut.
     pub fn new(count: usize, slot_bytes: usize) -> Self {
         Self {
             slots: Slots::new(count, slot_bytes),
         }
     }
 
-    /// Waits for one datagram, unless `flags` say otherwise, and takes what more is there; one
-    /// system call.
+    /// Waits for one datagram, unless `flags` say otherwise, and takes all that are waiting then,
+    /// in one system call.
     #[inline]
     pub fn receive(&mut self, fd: &OwnedFd, flags: RecvFlags) -> io::Result<usize> {
         let messages = &mut self.slots.messages;
@@ -88,8 +88,8 @@ impl ReceiveBatch {
         counted(unsafe { libc::syscall(libc::SYS_recvmmsg, fd, list, length, flags, no_time) })
     }
 
-    /// Waits for one datagram, unless `flags` say otherwise, and takes that one alone; cheaper
-    /// where no second is there.
+    /// Waits for one datagram, unless `flags` say otherwise, and takes only this one; cheaper if no
+    /// second one is waiting.
     #[inline]
     pub fn receive_one(&mut self, fd: &OwnedFd, flags: RecvFlags) -> io::Result<usize> {
         let slot = &mut self.slots.bytes[..self.slots.slot_bytes];
@@ -117,7 +117,7 @@ pub struct SendBatch {
 }
 
 impl SendBatch {
-    /// Room for `count` datagrams of at most `slot_bytes`.
+    /// Creates a batch for `count` datagrams of at most `slot_bytes`.
     pub fn new(count: usize, slot_bytes: usize) -> Self {
         Self {
             slots: Slots::new(count, slot_bytes),
@@ -125,7 +125,8 @@ impl SendBatch {
         }
     }
 
-    /// Keeps the parts of one datagram; `true`: the batch is full now. Too long is refused.
+    /// Adds a datagram, given in parts; returns true if the batch is now full. Fails if the
+    /// datagram is too long.
     pub fn hold(&mut self, parts: &[&[u8]]) -> io::Result<bool> {
         let (index, size) = (self.held, self.slots.slot_bytes);
         let length: usize = parts.iter().map(|part| part.len()).sum();
@@ -149,7 +150,8 @@ impl SendBatch {
         self.held
     }
 
-    /// Sends what is held back from number `from` on; one system call. Returns how many it took.
+    /// Sends the held datagrams from index `from` on, in one system call. Returns the number of
+    /// datagrams that the kernel took.
     pub fn send(&mut self, fd: &OwnedFd, from: usize, flags: SendFlags) -> io::Result<usize> {
         let messages = &mut self.slots.messages[from..self.held];
         let (fd, flags) = (word(fd.as_raw_fd()), word(flags.bits() as i32));
@@ -158,7 +160,7 @@ impl SendBatch {
         counted(unsafe { libc::syscall(libc::SYS_sendmmsg, fd, list, length, flags) })
     }
 
-    /// Forgets what is held back.
+    /// Drops all held datagrams.
     pub fn clear(&mut self) {
         self.held = 0;
     }

@@ -1,4 +1,5 @@
-//! From the settings of a run to connections, one a stream: first each end for itself, then together.
+//! Opens the connections of a run, one per stream: first each end prepares alone, then both
+//! connect.
 
 use super::any::{AnyReceiver, AnySender, Connection};
 use super::{Options, Token, ethernet, tcp, udp, zeromq};
@@ -25,8 +26,8 @@ pub struct Place {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Announce {
-    /// Ports to connect to: one for TCP (at the responder), one a stream for UDP (responder) and
-    /// one or two a stream for ZeroMQ (caller); otherwise none.
+    /// Ports to connect to: one for TCP (at the responder), one per stream for UDP (responder) and
+    /// one or two per stream for ZeroMQ (caller); otherwise none.
     pub ports: Vec<u16>,
     /// Hardware address, for direct Ethernet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +36,7 @@ pub struct Announce {
 
 /// Sockets of an end between preparing and establishing.
 enum Held {
-    /// The caller of TCP: connects when the peer listens.
+    /// The caller of TCP has no socket yet; it connects later.
     Nothing,
     Listener(OwnedFd),
     Datagrams(Vec<OwnedFd>),
@@ -43,7 +44,7 @@ enum Held {
     Zeromq(zeromq::Opened),
 }
 
-/// One end, ready for the other.
+/// End that is ready to connect.
 pub struct Prepared {
     role: Role,
     place: Place,
@@ -52,10 +53,10 @@ pub struct Prepared {
     held: Held,
 }
 
-/// Opens what this end can open alone.
+/// Opens the sockets that this end can open without the peer.
 ///
 /// # Errors
-/// A wrong question where the settings do not fit this host; a failure where the system refuses.
+/// `Error::Question` if the settings do not fit this host; `Error::Peer` if the system refuses.
 pub fn prepare(role: Role, settings: &RunSettings, place: &Place) -> Result<Prepared> {
     let options = Options::of(role, settings);
     let place = &Place {
@@ -128,10 +129,10 @@ impl Prepared {
 
     /// Connects the streams with the peer, which must do the same within `deadline`.
     ///
-    /// `token` proves the connections to be the session's; `tag` is what its frames carry.
+    /// `token` authenticates the connections; `tag` is in the header of the run's frames.
     ///
     /// # Errors
-    /// The peer did not come, or announced what does not fit.
+    /// If the peer does not connect in time, or its announcement does not fit.
     pub fn establish(
         self,
         peer: &Announce,

@@ -1,9 +1,11 @@
-//! Direct Ethernet: a frame an Ethernet frame of an own EtherType, without IP (packet(7)).
+//! Direct Ethernet: each frame is an Ethernet frame with a separate EtherType, without IP
+//! (packet(7)).
 //!
-//! The kernel's classic filter lets through only frames of the peer's hardware address to this
-//! one, of the EtherType and, where frames have a header, of the run's tag and the stream's
-//! number: strangers' frames cost this process nothing. Short payloads are padded on the wire to
-//! the least an Ethernet frame has; both ends know the size, and the receiver cuts.
+//! The kernel's classic filter (BPF) passes only frames with this EtherType from the peer's
+//! hardware address to this one. If frames have a header, it also checks the run's tag and the
+//! stream's number. So frames of others cost this process nothing. Short payloads are padded on the
+//! wire to the least size of an Ethernet frame. Both ends know the payload size, and the receiver
+//! removes the padding.
 
 use super::batch::SendBatch;
 use super::datagram::{self, Attempt, Reader};
@@ -22,7 +24,7 @@ use std::time::{Duration, Instant};
 
 /// EtherType of the frames: Local Experimental EtherType 1 of IEEE Std 802.
 pub const ETHER_TYPE: u16 = 0x88B5;
-/// Destination, source, EtherType.
+/// Length of the Ethernet header, in bytes: destination, source, EtherType.
 const MAC_HEADER_BYTES: usize = 14;
 /// Least payload of an Ethernet frame on the wire (IEEE Std 802.3: 64 B with header and check sum).
 const LEAST_PAYLOAD_BYTES: usize = 46;
@@ -34,7 +36,7 @@ const FULL_QUEUE_PAUSE: Duration = Duration::from_micros(50);
 /// A hardware address.
 pub type Mac = [u8; 6];
 
-/// Sockets that do not receive yet, and what they stand on.
+/// Opened sockets that do not receive yet, and their interface.
 pub struct Opened {
     fds: Vec<OwnedFd>,
     index: u32,
@@ -42,10 +44,10 @@ pub struct Opened {
     pub mac: Mac,
 }
 
-/// Opens a socket a stream on an interface; nothing is received before [`Opened::join`].
+/// Opens one socket per stream on an interface; nothing is received before [`Opened::join`].
 ///
 /// # Errors
-/// No such interface, no right to it (CAP_NET_RAW), or the payload does not fit its MTU.
+/// If the interface does not exist, CAP_NET_RAW is missing, or the payload exceeds the MTU.
 pub fn open(interface: &str, options: &Options) -> Result<Opened> {
     let not_permitted =
         "cannot open a packet socket: direct Ethernet needs root or the capability CAP_NET_RAW";
@@ -108,10 +110,10 @@ fn bind(fd: &OwnedFd, index: u32) -> io::Result<()> {
 }
 
 impl Opened {
-    /// Starts receiving the peer's frames, of the run's `tag` where they carry one.
+    /// Starts receiving the peer's frames; if frames carry a tag, only those of the run's `tag`.
     ///
     /// # Errors
-    /// The kernel refused filter or interface.
+    /// If the kernel refuses the filter or the interface.
     pub fn join(self, peer: Mac, tag: u32, options: &Options) -> Result<Vec<Arc<OwnedFd>>> {
         let (mac, index) = (self.mac, self.index);
         let join = |(stream, fd): (usize, OwnedFd)| -> io::Result<Arc<OwnedFd>> {
@@ -166,7 +168,7 @@ fn attach(fd: &OwnedFd, program: &[libc::sock_filter]) -> io::Result<()> {
     socket::set(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
-/// Sends Ethernet frames to the peer, one system call a frame unless batching was asked for.
+/// Sends Ethernet frames to the peer, with one system call per frame unless batching is requested.
 pub struct Sender {
     fd: Arc<OwnedFd>,
     flags: SendFlags,
@@ -258,7 +260,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver on a joined socket. Payloads longer than a frame come cut to one byte more.
+    /// Creates a receiver on a joined socket. A payload longer than a frame is cut to one byte
+    /// more.
     pub fn new(fd: Arc<OwnedFd>, options: &Options) -> Self {
         let payload = options.receive_bytes.max(LEAST_PAYLOAD_BYTES) + 1;
         Self {
@@ -301,7 +304,7 @@ impl FrameReceiver for Receiver {
         None
     }
 
-    /// Sums `PACKET_STATISTICS`, which every reading sets back (packet(7)).
+    /// Sums `PACKET_STATISTICS`, which every reading resets (packet(7)).
     fn overflow(&self) -> Option<u64> {
         let mut counts = [0; 8];
         let fd = self.reader.fd();
@@ -317,7 +320,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the kernel would do with the program (linux/filter.h), for the instructions used here.
+    /// Whether the kernel with this program would accept a frame (linux/filter.h), for the
+    /// instructions used here.
     fn accepts(program: &[libc::sock_filter], frame: &[u8]) -> bool {
         let (mut at, mut value) = (0, 0_u32);
         loop {

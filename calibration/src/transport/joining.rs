@@ -35,7 +35,7 @@ impl Joining {
     /// Time left for the `open` connections that have not come, above zero.
     ///
     /// # Errors
-    /// The time is over.
+    /// If the time is over.
     pub fn left(&self, open: usize) -> Result<Duration> {
         let left = self.until.saturating_duration_since(Instant::now());
         if !left.is_zero() {

@@ -1,9 +1,11 @@
-//! The layers that carry frames: TCP, UDP, direct Ethernet, ZeroMQ, all behind the same two traits.
+//! Transports that carry frames: TCP, UDP, direct Ethernet and ZeroMQ, all behind the same two
+//! traits.
 //!
-//! Both ends [`prepare`] (open ports, look at interfaces), tell each other their [`Announce`] over
-//! the control channel, and then [`Prepared::establish`] at the same time, which gives a
-//! [`Connection`] a stream; the n-th of one end belongs to the n-th of the other. Data goes to and
-//! comes from the peer of the control connection only: TCP and UDP show a token first.
+//! Both ends [`prepare`] (open ports, look up interfaces) and exchange their [`Announce`] over the
+//! control channel. Then both call [`Prepared::establish`] at the same time, which returns one
+//! [`Connection`] per stream. The n-th connection of one end belongs to the n-th of the other. Data
+//! is exchanged only with the peer of the control connection; TCP and UDP connections begin with a
+//! token.
 
 mod any;
 mod batch;
@@ -31,14 +33,15 @@ use subtle::ConstantTimeEq;
 
 /// Sends whole frames.
 pub trait FrameSender: Send {
-    /// Sends one frame, waiting while the socket is full. `Ok(false)`: the system refused this
-    /// frame (`ENOBUFS`, `ENOMEM`, `EPERM`): a send error, not sent.
+    /// Sends one frame, waiting while the socket is full. `Ok(false)` means that the system refused
+    /// this frame (`ENOBUFS`, `ENOMEM`, `EPERM`). Such a frame is a send error and does not count
+    /// as sent.
     ///
     /// # Errors
     /// The connection is broken, or stayed full for [`SEND_PATIENCE`].
     fn send(&mut self, frame: &[u8]) -> io::Result<bool>;
 
-    /// Hands over what is held back when batching, and at the end of the stream.
+    /// Hands the held frames of a batch to the system; also called at the end of the stream.
     ///
     /// # Errors
     /// As [`FrameSender::send`].
@@ -54,9 +57,9 @@ pub trait FrameSender: Send {
 
 /// Receives whole frames.
 pub trait FrameReceiver: Send {
-    /// Waits at most `timeout` (rounded up to the kernel's tick; zero asks once) for frames and
-    /// calls `each(received_ns, frame)` for every frame of one read; `received_ns` is the clock
-    /// after that read. Returns their number; 0: none in time.
+    /// Waits at most `timeout` for frames (rounded up to the kernel's tick; zero polls once). Calls
+    /// `each(received_ns, frame)` for every frame of one read; `received_ns` is the clock after
+    /// that read. Returns the number of frames; 0 if none came in time.
     ///
     /// # Errors
     /// `UnexpectedEof` when the peer closed; others when the connection is broken.
@@ -87,7 +90,7 @@ impl Opening {
         bytes
     }
 
-    /// The stream's number if the token is right; takes the same time whatever the token.
+    /// Returns the stream's number if the token is right; the comparison takes constant time.
     pub(crate) fn read(bytes: &[u8], token: &Token) -> Option<u16> {
         let bytes: &[u8; OPENING_BYTES] = bytes.try_into().ok()?;
         let same: bool = bytes[..16].ct_eq(token).into();
@@ -109,9 +112,9 @@ impl Wait {
         }
     }
 
-    /// Calls until something comes; `None`: nothing in time. One call where something is there,
-    /// or comes while the kernel waits, as long as it waits: `arm` sets that, and is called only
-    /// when `timeout` is another than before. `call(true)` must not wait.
+    /// Repeats `call` until something comes; `None` if nothing comes in time. When blocking, there
+    /// is only one call, in which the kernel waits. `arm` sets the kernel's timeout, and is called
+    /// only if `timeout` changed. `call(true)` must not block.
     #[inline]
     pub(crate) fn call<T>(
         &mut self,
@@ -133,7 +136,7 @@ impl Wait {
         }
     }
 
-    /// The same for a read of a kernel's socket.
+    /// Reads from a kernel socket by [`Wait::call`].
     #[inline]
     pub(crate) fn read(
         &mut self,
@@ -148,7 +151,7 @@ impl Wait {
     }
 }
 
-/// Flags of a non-blocking read compared with a blocking one.
+/// Flags of a read: non-blocking if `at_once`, otherwise blocking.
 #[inline]
 fn reading(at_once: bool) -> RecvFlags {
     if at_once {

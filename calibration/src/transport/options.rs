@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// Payload of an answer to a call where the settings name none, in bytes.
+/// Default payload of a reply to a call, in bytes.
 pub const ANSWER_BYTES: u32 = 32;
 /// Timeout of a send on a full socket, after which the peer counts as disconnected.
 pub const SEND_PATIENCE: Duration = Duration::from_secs(10);
@@ -20,11 +20,11 @@ pub const SEND_PATIENCE: Duration = Duration::from_secs(10);
 pub struct Options {
     /// Connections.
     pub streams: usize,
-    /// This end sends the stream, or asks the questions.
+    /// Whether this end sends the stream or the requests.
     pub asks: bool,
-    /// Frames go both ways on every connection.
+    /// Whether frames go both ways on every connection.
     pub duplex: bool,
-    /// A question waits for its answer before the next (ping-pong, synchronous calls).
+    /// Whether each request waits for the previous reply (ping-pong, synchronous calls).
     pub lockstep: bool,
     /// Size of the frames this end sends, in bytes.
     pub send_bytes: usize,
@@ -36,9 +36,9 @@ pub struct Options {
     pub nagle: bool,
     /// Differentiated services code point.
     pub dscp: Option<u8>,
-    /// SO_SNDBUF asked for, in bytes.
+    /// Requested SO_SNDBUF, in bytes.
     pub send_buffer_bytes: Option<u32>,
-    /// SO_RCVBUF asked for, in bytes.
+    /// Requested SO_RCVBUF, in bytes.
     pub receive_buffer_bytes: Option<u32>,
     /// Busy polling: data threads do not sleep in the kernel.
     pub polling: bool,
@@ -84,7 +84,8 @@ impl Options {
         !self.asks || self.duplex
     }
 
-    /// Sets buffers, DSCP and patience; before connecting, so that TCP's window scale fits.
+    /// Sets buffers, DSCP and timeouts. Call it before connecting, so that TCP's window scale fits
+    /// the buffers.
     pub fn apply(&self, fd: &OwnedFd, ip: Option<IpAddr>) -> io::Result<()> {
         let most = |bytes: u32| bytes.min(i32::MAX as u32) as usize;
         if let Some(bytes) = self.send_buffer_bytes {
@@ -105,7 +106,8 @@ impl Options {
     }
 }
 
-/// Payload of an answer: as large as the question in ping-pong, 32 B in calls, unless asked otherwise.
+/// Payload of a reply, in bytes. By default it is that of the request in ping-pong, and 32 B in
+/// calls.
 pub fn answer_bytes(settings: &RunSettings) -> u32 {
     let usual = match settings.pattern {
         Pattern::Stream | Pattern::PingPong => settings.payload_bytes,

@@ -111,7 +111,7 @@ pub fn wait_readable(fds: &[BorrowedFd<'_>], timeout: Duration) -> io::Result<Ve
     }
 }
 
-/// Whether a call found nothing to do in its time: `EAGAIN`, or a signal came.
+/// Whether an error means that nothing happened in time: `EAGAIN`, or an interruption by a signal.
 pub fn is_idle(error: &io::Error) -> bool {
     matches!(
         error.kind(),

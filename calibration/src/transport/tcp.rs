@@ -1,4 +1,4 @@
-//! TCP: frames of a fixed size one after the other in a byte stream, found again by counting.
+//! TCP: frames of fixed size in a byte stream; the receiver separates them by counting bytes.
 
 use super::joining::Joining;
 use super::options::{Options, SEND_PATIENCE};
@@ -16,15 +16,16 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Room for one read, in bytes, rounded down to whole frames: small enough that what a reader took
-/// of a full buffer soon lets the sender go on.
+/// Size of one read, in bytes, rounded down to whole frames. It is small, so that a read from a
+/// full socket buffer soon lets the sender continue.
 const CHUNK_BYTES: usize = 8 * 1024;
-/// A part of a frame up to this size is moved to the front of the buffer rather than read on behind.
+/// Greatest part of a frame, in bytes, that is moved to the front of the buffer. After a longer
+/// part, the next read continues in place.
 const MOVABLE_BYTES: usize = 4096;
-/// Bytes held back at most when batching.
+/// Greatest number of bytes held back for a batch.
 const HELD_BYTES: usize = 1 << 20;
 
-/// Opens a listening socket on a free port and says which.
+/// Opens a listening socket on a free port; returns both.
 pub fn listen(local: IpAddr, options: &Options) -> Result<(OwnedFd, u16)> {
     let opened = || -> io::Result<(OwnedFd, u16)> {
         let fd = socket::open_for(local, SocketType::STREAM)?;
@@ -46,7 +47,8 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Reads what is there. `Some(None)`: to be refused; `Some(Some(stream))`: the peer's.
+    /// Reads available bytes. Returns `None` if the opening is incomplete, `Some(None)` if the
+    /// connection must be refused, and `Some(Some(stream))` if it is the peer's.
     fn advance(&mut self, token: &Token) -> Option<Option<u16>> {
         let rest = &mut self.bytes[self.filled..];
         match socket::receive(&self.fd, rest, RecvFlags::DONTWAIT) {
@@ -61,7 +63,7 @@ impl Candidate {
     }
 }
 
-/// Accepts one connection a stream from `peer`, each after it has shown the token and its number.
+/// Accepts one connection per stream from `peer`, each after it has shown the token and its number.
 ///
 /// Connections from other addresses or with a wrong token are closed without a reply and cause no delay.
 pub fn accept(
@@ -167,7 +169,7 @@ pub fn segment_bytes(fd: &OwnedFd) -> io::Result<i32> {
     Ok(i32::from_ne_bytes(bytes))
 }
 
-/// Sends frames into a connection, one system call a frame unless batching was asked for.
+/// Sends frames into a connection, with one system call per frame unless batching is requested.
 pub struct Sender {
     fd: Arc<OwnedFd>,
     flags: SendFlags,
@@ -193,8 +195,8 @@ impl Sender {
         &self.fd
     }
 
-    /// Holds a frame back until the batch is full. One contiguous buffer and one send are what a
-    /// writev of the same frames would be to the kernel.
+    /// Holds a frame back until the batch is full. To the kernel, one send of a contiguous buffer
+    /// is the same as a writev of the frames.
     #[cold]
     fn hold(&mut self, frame: &[u8]) -> io::Result<bool> {
         self.held.extend_from_slice(frame);
@@ -205,7 +207,7 @@ impl Sender {
         Ok(true)
     }
 
-    /// Sends what a first call left over; a stream cannot give a frame up half way.
+    /// Sends the bytes that a first call left over; a byte stream cannot abandon a frame halfway.
     #[cold]
     fn send_rest(&self, first: io::Result<usize>, bytes: &[u8]) -> io::Result<()> {
         let until = Instant::now() + SEND_PATIENCE;
@@ -254,8 +256,8 @@ impl FrameSender for Sender {
     }
 }
 
-/// Receives frames from a connection in chunks: one read and one look at the clock for all frames
-/// that were there.
+/// Receives frames from a connection in chunks, with one read and one clock reading for all waiting
+/// frames.
 pub struct Receiver {
     fd: Arc<OwnedFd>,
     wait: super::Wait,
@@ -263,9 +265,9 @@ pub struct Receiver {
     pauses: bool,
     frame_bytes: usize,
     buffer: Vec<u8>,
-    /// First byte not handed on; always the start of a frame.
+    /// Index of the first byte not handed on, which is always the start of a frame.
     start: usize,
-    /// End of what was read.
+    /// End of the bytes read.
     end: usize,
     /// Bytes of the connection used by the opening, before the first frame.
     opening_bytes: u64,
@@ -293,8 +295,9 @@ impl Receiver {
         &self.fd
     }
 
-    /// Makes room for the next read. The buffer holds whole frames, so a full one is handed on
-    /// without a rest; a short rest is moved to the front, a long one is read on behind.
+    /// Makes room for the next read. The buffer holds whole frames, so a full buffer leaves no
+    /// rest. A short rest is moved to the front; after a long rest, the next read continues in
+    /// place.
     #[inline]
     fn make_room(&mut self) {
         let rest = self.end - self.start;
@@ -308,7 +311,7 @@ impl Receiver {
         }
     }
 
-    /// Reads into the room behind what is there; `None`: nothing came in time.
+    /// Reads into the free part of the buffer; `None` if nothing came in time.
     #[inline]
     fn read(&mut self, timeout: Duration) -> io::Result<Option<usize>> {
         let room = &mut self.buffer[self.end..];
@@ -321,7 +324,7 @@ impl Receiver {
         self.wait.read(&self.fd, timeout, room)
     }
 
-    /// Hands on the whole frames.
+    /// Passes the whole frames in the buffer to `each`; returns their number.
     #[inline]
     fn hand_on(&mut self, now: u64, each: &mut impl FnMut(u64, &[u8])) -> usize {
         let size = self.frame_bytes;
@@ -369,11 +372,12 @@ impl FrameReceiver for Receiver {
 
 /// Offset of `tcpi_bytes_received` in the kernel's `struct tcp_info` (linux/tcp.h).
 const BYTES_RECEIVED_AT: usize = 128;
-/// `TCP_CLOSE_WAIT`, the first offset of `tcpi_state`: the peer's FIN has come and counts as a byte.
+/// `TCP_CLOSE_WAIT`, a value of `tcpi_state` (offset 0): the peer's FIN has arrived and counts as a
+/// byte.
 const CLOSE_WAIT: u8 = 8;
 
-/// Bytes the connection received less those still waiting in it. The two are read one after the
-/// other, so that the reading is repeated until nothing came in between.
+/// Bytes that the connection received, less those still waiting in the socket. The two are read one
+/// after the other. So the reading is repeated until no bytes arrive in between.
 fn delivered(fd: &OwnedFd) -> Option<u64> {
     let received = || -> Option<(u64, u8)> {
         let mut info = [0; BYTES_RECEIVED_AT + 8];

@@ -1,4 +1,4 @@
-//! UDP: a frame a datagram, on sockets connected to the peer's address and port.
+//! UDP: one frame per datagram, on sockets connected to the peer's address and port.
 
 use super::batch::SendBatch;
 use super::datagram::{self, Attempt, Reader};
@@ -33,7 +33,7 @@ pub fn bind(local: IpAddr, options: &Options) -> Result<(OwnedFd, u16)> {
     opened().or_peer(format!("cannot open a UDP socket on {local}"))
 }
 
-/// Lets the kernel fragment, and report frames that its own queues refuse.
+/// Lets the kernel fragment frames, and lets it report frames that its own queues refuse.
 fn fragment_freely(fd: &OwnedFd, local: IpAddr) -> io::Result<()> {
     if local.is_ipv4() {
         set_ip_mtu_discover(fd, Ipv4PathMtuDiscovery::DONT)?;
@@ -44,7 +44,7 @@ fn fragment_freely(fd: &OwnedFd, local: IpAddr) -> io::Result<()> {
     }
 }
 
-/// The caller's side: connects to the responder's port, shows the token until it is confirmed.
+/// Caller's side: connects to the responder's port, and sends the token until it is confirmed.
 pub fn open(
     fd: &OwnedFd,
     to: SocketAddr,
@@ -79,7 +79,7 @@ pub fn open(
     )))
 }
 
-/// Reads one datagram; whether it is the opening of this stream.
+/// Reads one datagram; returns whether it is the opening of this stream.
 fn takes_opening(fd: &OwnedFd, token: &Token, stream: u16) -> bool {
     let mut bytes = [0; OPENING_BYTES + 1];
     match socket::receive(fd, &mut bytes, RecvFlags::DONTWAIT) {
@@ -88,9 +88,9 @@ fn takes_opening(fd: &OwnedFd, token: &Token, stream: u16) -> bool {
     }
 }
 
-/// The responder's side: waits for the peer's opening datagram on every socket, connects each to
-/// where its opening came from, and confirms. Nobody else gets an answer, and what others left in
-/// the queues is thrown away.
+/// Responder's side: waits for the peer's opening datagram on every socket, connects each socket to
+/// the source of its opening, and confirms. Other senders get no answer, and their waiting
+/// datagrams are dropped.
 pub fn admit(fds: &[OwnedFd], peer: IpAddr, token: &Token, deadline: Duration) -> Result<()> {
     let joining = Joining::new(peer, fds.len(), "opening datagrams", deadline);
     let mut open: Vec<u16> = (0..fds.len() as u16).collect();
@@ -132,7 +132,8 @@ fn admit_one(fd: &OwnedFd, joining: &Joining, token: &Token, stream: u16) -> io:
     Ok(true)
 }
 
-/// Throws away what came before the socket was connected, bounded should more keep coming.
+/// Drops datagrams that came before the socket was connected; at most 100 000, in case more keep
+/// coming.
 fn drain(fd: &OwnedFd) {
     let mut byte = [0];
     for _ in 0..100_000 {
@@ -142,7 +143,7 @@ fn drain(fd: &OwnedFd) {
     }
 }
 
-/// Sends a frame a datagram, one system call a frame unless batching was asked for.
+/// Sends one frame per datagram, with one system call per frame unless batching is requested.
 pub struct Sender {
     fd: Arc<OwnedFd>,
     flags: SendFlags,
@@ -218,7 +219,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver on a connected socket. Datagrams longer than a frame come cut to one byte more.
+    /// Creates a receiver on a connected socket. A datagram longer than a frame is cut to one byte
+    /// more.
     pub fn new(fd: Arc<OwnedFd>, options: &Options) -> Self {
         Self {
             reader: Reader::new(fd, options.receive_bytes + 1, options.polling),

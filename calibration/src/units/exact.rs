@@ -8,7 +8,7 @@ pub(super) struct Factor {
 }
 
 impl Factor {
-    /// Both factors at once; the tables are small enough for their product.
+    /// Product of both factors, which does not overflow for the factors of the tables.
     pub fn with(self, other: Self) -> Self {
         factor(self.scale * other.scale, self.power + other.power)
     }
@@ -67,13 +67,13 @@ impl Exact {
         significant.map(|digit| char::from(b'0' + digit)).collect()
     }
 
-    /// The nearest double; infinite where none is large enough.
+    /// Returns the nearest double; infinite if the number is too large.
     pub fn to_f64(&self) -> f64 {
         let text = format!("0{}e{}", self.text(), self.power);
         text.parse().unwrap_or(f64::INFINITY)
     }
 
-    /// The number itself where it is whole (`Ok(None)` above 2^63 − 1), else `Err`.
+    /// Converts the number if it is whole: `Ok(None)` above 2^63 − 1, `Err` if it is not whole.
     pub fn to_whole(&self) -> std::result::Result<Option<u64>, ()> {
         let text = self.text();
         let digits = text.trim_end_matches('0');

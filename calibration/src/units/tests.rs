@@ -1,4 +1,4 @@
-//! The grammar against known truths: the table that icmodel's tests read, too.
+//! Checks the grammar by the table of cases that icmodel's tests also read.
 
 use super::*;
 use proptest::prelude::*;

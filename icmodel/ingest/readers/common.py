@@ -42,7 +42,7 @@ _LEADS = re.compile(r"[ \t]*(?:$|[*#=$+_~-]|<\?xml|[A-Za-z].*:[ \t]*$)")
 
 
 class Layout(NamedTuple):
-    """Layout of a tool's output: how a text is split into runs.
+    """Layout of a tool's output, by which a text is split into runs.
 
     Parameters
     ----------

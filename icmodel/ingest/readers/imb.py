@@ -1,7 +1,7 @@
 """Reader of Intel MPI Benchmarks 3.2 to 2021.3: the tables of PingPong and Uniband that IMB-MPI1 prints.
 
 A time of PingPong is half a round trip. Its Mbytes/sec are the size divided by that time, so they add nothing new.
-Megabytes are 10^6 B since about 2017, and were 2^20 B before; the rows show which holds.  Not taken: Sendrecv,
+Megabytes are 10^6 B since about 2017, and were 2^20 B before; the rows show which of the two.  Not taken: Sendrecv,
 Exchange, PingPing and Biband, which load both directions at once, and collective operations.  ::
 
     #    Intel(R) MPI Benchmarks 2019 Update 5, MPI-1 part
@@ -60,7 +60,7 @@ PINGPONG, UNIBAND = "PingPong", "Uniband"
 HEADS = {
     PINGPONG: (
         ["t[usec]", "Mbytes/sec"],
-        ["t_min[usec]", "t_max[usec]", "t_avg[usec]", "Mbytes/sec"],  # of several groups
+        ["t_min[usec]", "t_max[usec]", "t_avg[usec]", "Mbytes/sec"],  # several groups
     ),
     UNIBAND: (["Mbytes/sec", "Msg/sec"],),
 }
@@ -137,7 +137,7 @@ def _results(block: Section, version: str, notes: Sequence[str]) -> Iterator[Res
         )
         moved: Printed | None
         if name == PINGPONG:
-            # Half a round trip: with several groups, their mean. Mbytes/sec are those of the slowest group.
+            # A cell is half a round trip. With several groups, it is their mean; Mbytes/sec are of the slowest group.
             numbers = [Number.read("rtt_half_mean_s", printed(cells[-2], MICRO), BOTH)]
             times = [printed(cell, MICRO) for cell in cells[2:-1]]
             slowest = max(times, key=lambda time: time.value)

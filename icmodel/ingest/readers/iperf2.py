@@ -74,7 +74,7 @@ LAYOUT = Layout(start=_START, holds=_ROW)
 _REPORT = re.compile(r"^\[.*\] Server Report:")
 _DATAGRAM = re.compile(r"^Sending (\d+) byte datagrams(?:, IPG target: ([0-9.]+) us)?", re.M)
 _BUFFER = re.compile(r"^Write buffer size: (\d+) (K?)Byte", re.M)
-"""Pattern of the size of a write, if it is printed as a whole number; a size in MByte is rounded."""
+"""Pattern of the size of a write, if it is a whole number of Byte or KByte; a size in MByte is rounded."""
 _VERSION = re.compile(r"\(peer ([0-9.]+)")
 _LATE = re.compile(r"\s(\d+) datagrams received out-of-order")
 _FAILED = re.compile(
@@ -284,7 +284,7 @@ class _Group:
         payloads = None
         if size is None and whole.lost and whole.lost[1] > whole.lost[0]:
             arrived = whole.lost[1] - whole.lost[0]
-            late = sum(int(count) for count in _LATE.findall(text))  # counted only in the bytes
+            late = sum(int(count) for count in _LATE.findall(text))  # not among `arrived`
             low, high = whole.moved.low / 8, whole.moved.high / 8
             counts = f"iperf says {(high + low) / 2:.6g} B in {arrived} datagrams"
             payloads = Payloads(low / (arrived + late), high / arrived, counts)
@@ -388,7 +388,10 @@ class _Sum(NamedTuple):
         return cls(seconds, moved, rate, total if len(lost) == len(sums) else None)
 
     def received(self, size: int | None, protocol: str) -> list[Number]:
-        """Make the goodput and loss that a receiver counted; the finer of two goodputs is used."""
+        """Make the goodput and loss that a receiver counted.
+
+        The goodput is the printed or the counted one, whichever has the smaller rounding error.
+        """
         require(
             protocol != "udp" or self.lost is not None,
             "the line of a receiver of UDP has no losses: the output was cut off or changed",
@@ -498,7 +501,7 @@ def _csv_result(
 ) -> Result:
     """Make the result of one direction from the CSV lines of its streams.
 
-    A client of UDP may not know how much arrived.
+    A client of UDP may not know how much arrived; then the result has only the sent rate.
     """
     for line in lines:
         seconds = printed(line.interval.partition("-")[2])

@@ -1,8 +1,8 @@
 """Reader of iperf3 3.1.3 to 3.16: the JSON of ``-J`` and the lines of ``--json-stream``.
 
 A rate is bytes divided by seconds of the same block. CPU is that of the process; ``host`` is the end that wrote the
-JSON, which may be the sender or the receiver. Loss is counted by gaps in a sequence number, which leaves out a lost
-tail. If the sender's count is known, the upper limit of the loss includes the tail.  ::
+JSON, which may be the sender or the receiver. Loss is counted by gaps in a sequence number, which misses packets lost
+at the end. If the sender's count is known, the upper limit of the loss includes these packets.  ::
 
     {"start": {"version": "iperf 3.12", "test_start": {"protocol": "TCP", "num_streams": 1, "blksize": 1448}},
      "intervals": [{}],
@@ -352,7 +352,7 @@ class _Direction:
         if per_cent is not None:
             check_share(per_cent / 100, loss, f"{lost:.0f} lost of {packets:.0f} packets")
 
-        # Packets that the sender counted in total, or summed over its intervals.
+        # Packets that the sender counted: its total, or the sum over its intervals.
         sent = real(table(end, "sum_sent"), "packets")
         blocks = [table(interval, "sum") for interval in tables(self.document, "intervals")]
         if not any(one.get("sender") is False for one in blocks):

@@ -413,7 +413,7 @@ class _Omni:
         test = self.test
         if unit == "Trans/s":
             rate = printed(text)
-        else:  # both directions together
+        else:  # the throughput is the sum of both directions
             size = self.value("REQUEST_SIZE") or 0
             require(
                 size,
@@ -545,7 +545,7 @@ class _Table:
             cell = verbose[5] if verbose and unit != "per sec" else row[5]
             number(cell, "the rate")
             rate = printed(cell)
-        else:  # as throughput of both directions together
+        else:  # the throughput is the sum of both directions
             rate = _rate(row[5], unit) / exact(16 * request)
             self.notes.append(
                 f"the rate is worked out of the throughput in {unit}, both ways together"

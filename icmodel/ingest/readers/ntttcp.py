@@ -1,6 +1,6 @@
 """Reader of NTttcp of Windows 5.33 to 5.39 and of Linux 1.3.4 to 1.4.0: the XML and the console text.
 
-MB are 2^20 B on Windows and 10^6 B on Linux.  The XML of both states rates in 10^6 b/s.  Rates are checked against
+MB are 2^20 B on Windows and 10^6 B on Linux.  In the XML of both, rates are in 10^6 b/s.  Rates are checked against
 bytes and seconds.  Each end writes its own file, so a sender's UDP rate is not a goodput.  CPU is that of the whole
 host.  A receiver on Linux has one thread per port and one listening thread, so the number of connections is
 unknown.  ::
@@ -231,7 +231,7 @@ def read_windows(source: Source) -> Result:
     rate = _printed(cells["Throughput(MB/s)"], "Throughput(MB/s)", 8 * 2**20)
     rate = _rate_by_bytes(moved, _printed(cells["realtime(s)"], "realtime(s)"), rate)
     command = command_of(source, PROGRAM)
-    # Packets of one direction carried the bytes if their number times the average frame size equals the bytes.
+    # The bytes were carried by sent or by received packets: those whose number times the mean frame size equals them.
     frame = float(cells["Avg Frame Size"])
     directions = [
         name

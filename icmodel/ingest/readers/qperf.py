@@ -3,7 +3,7 @@
 Prefixes of units are powers of 1000; sizes are as qperf spells them (KiB, followed by the exact number).
 Numbers have three digits, so each number has the range of values that round to it.  A latency is half a round trip.
 CPU is that of the whole host, in per cent of one core.  Each test has its own default message size.  If the size is not
-printed, the printed bytes and messages give its range.  ::
+printed, the quotient of the printed bytes and messages gives its range.  ::
 
     tcp_bw:
         bw          =      211 MB/sec

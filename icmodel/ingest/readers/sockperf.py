@@ -64,7 +64,7 @@ QUANTILES = {"50.000": "p50", "90.000": "p90", "99.000": "p99", "99.900": "p999"
 DEFAULT_BYTES, DEFAULT_MPS = 14, 10_000
 """Defaults of sockperf: the message size [B], and the messages per second under load (its README)."""
 UNDER_LOAD = 0.9
-"""Least ratio of answers to sent messages in a ping-pong run; with fewer answers the run was under-load."""
+"""Least ratio of latencies to sent messages in a ping-pong run; with a lower ratio, the run was under-load."""
 PACED = 0.05
 """Greatest relative distance between the sent rate and sockperf's default rate at which the default is assumed."""
 LEAST = {"p50": 2, "p90": 10, "p99": 100, "p999": 1000}
@@ -191,7 +191,7 @@ def _latency(text: str, pace: float | None, notes: list[str]) -> tuple[list[Numb
 
 
 def _quantiles(text: str, kind: str, observations: int, notes: list[str]) -> list[Number]:
-    """Read quantiles and extremes of the latency, in descending order; those of too few observations are left out."""
+    """Read quantiles and extremes of the latency, which must descend; those of too few observations are left out."""
     printed_quantiles = _QUANTILE.findall(text)
     for (above, _, more), (below, _, less) in pairwise(printed_quantiles):
         require(

@@ -204,7 +204,7 @@ def requirement_table(groups: Groups) -> Table:
 
 
 def stream_table(found: SystemPrediction) -> Table:
-    """Return the table of the worst stream of each group, for a system without requirements."""
+    """Return the first page's table of a system without requirements: the worst stream of each group."""
     rows = []
     for name, some in list(by_group(found).items())[:MOST_NUMBERS]:
         goodput = worst_estimate("goodput_bps", some)
@@ -275,7 +275,7 @@ def latency_parts(
 ) -> tuple[str, str, str]:
     """Return three texts on the greatest latency of a frame: the times of network, hosts and application.
 
-    Devices with a stated latency are named, even if the time of the host at the other end is unknown.
+    A device with a stated latency is named, even if the host at the other end has no known time.
     """
     system, bound = found.system, one.latency_bound
     own_s = (
@@ -313,16 +313,12 @@ def changes(found: SystemPrediction, groups: Groups) -> Iterator[str]:
 
 
 def _remedy(found: SystemPrediction, one: Judged) -> str:
-    """Return as text how a requirement is missed: by which margin, bottleneck, and largest latency term."""
+    """Return as text how a requirement is missed: margin, bottleneck, and largest term of the latency."""
     parts = [margin(one) or reason(one)]
     if by := limit_name(one.verdict.limiting):
         parts.append(f"limited by {by}")
     stream = None if one.device else found.streams[one.stream]
-    if (
-        stream is not None
-        and stream.terms
-        and not one.verdict.requirement.metric.startswith("goodput")
-    ):
+    if stream is not None and stream.terms and one.verdict.requirement.metric.startswith("latency"):
         cause = max(stream.terms, key=lambda name: stream.terms[name])
         parts.append(
             f"{cause} adds most to a frame, {units.format_seconds(stream.terms[cause], 3)}"

@@ -140,7 +140,7 @@ def width_px(text: str, size_px: float) -> float:
 
 
 def shortened(text: str, size_px: float, room_px: float) -> str:
-    """Shorten a text to a width, by an ellipsis in the middle.
+    """Shorten a text to a width [px], by an ellipsis in the middle.
 
     The end is kept, since the names of a group's members differ at the end.
     """
@@ -167,7 +167,7 @@ OFF = (6.0, 5.0)
 
 
 def cable_svg(one: CableSummary, route: EdgeRoute) -> Markup:
-    """Draw a cable as SVG: straight below its load text, and curved elsewhere."""
+    """Draw a cable as SVG: a straight part under its load text, and a curve for the rest."""
     labelled = route.labelled
     first, last = (route.start, route.end) if labelled == 0 else (route.end, route.start)
     side, other = route.sides[labelled], route.sides[1 - labelled]
@@ -299,7 +299,7 @@ def box_svg(system: System, one: BoxSummary, place: Place) -> Markup:
 ROW, APART, SWATCH = 20.0, 18.0, 26.0
 """Lengths in the legend [px]: distance between rows, distance between entries, length of a sample line."""
 MOST_RATES = 6
-"""Maximum number of line rates in the legend; of more rates, only the least and the greatest are shown."""
+"""Maximum number of line rates in the legend. If there are more, only the least and the greatest are shown."""
 
 Entry = tuple[Markup | None, str, str]
 """Entry of the legend: sample line or None, CSS class of the text, and the text."""

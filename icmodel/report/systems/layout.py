@@ -1,8 +1,8 @@
 """Lay out boxes and cables in a drawing: columns by hops, rows by neighbours. All lengths are in px.
 
-The column of a forwarding box (with several neighbours) is its number of hops from one end of the system. A box with a
-single neighbour is in a column beside the neighbour, outwards at the ends. So a cable joins boxes in the same or in
-neighbouring columns, and crosses no box. A ring or mesh may have longer cables.
+A forwarding box has several neighbours; its column is its number of hops from one end of the system. A box with a
+single neighbour is beside that neighbour: on the left in the first forwarding column, on the right in all others. So a
+cable joins boxes in the same or in neighbouring columns, and crosses no box. A ring or mesh may have longer cables.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     pairs : sequence of (int, int)
         Indices of the two boxes that each cable joins; the two always differ.
     flows : mapping of (int, int) to float
-        Rate from one box to another, in any unit; most of it runs from left to right.
+        Rate from one box to another, in any unit. The columns are ordered so that most of it runs from left to right.
     """
     beside: list[dict[int, None]] = [{} for _ in range(count)]
     for a, b in pairs:
@@ -92,7 +92,8 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     column = assign_columns(neighbours, flows)
     rows = order_rows(column, neighbours)
 
-    # Edges at which each cable ends. Within a column, both are right edges; in the first of several, left edges.
+    # Edge of the box at each end of a cable: 1 is right, -1 is left. A cable within a column joins two right
+    # edges; within the first of several columns, two left edges.
     last, sides = max(column), []
     for a, b in pairs:
         if column[a] == column[b]:
@@ -127,7 +128,7 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
 def assign_columns(neighbours: list[list[int]], flows: Mapping[Pair, float]) -> list[int]:
     """Return the column of each box, counted from 0.
 
-    Forwarding boxes are in the order of hops; each other box is beside its neighbour.
+    The column of a forwarding box follows from its hops. Each other box is beside its only neighbour.
     """
     column = [0] * len(neighbours)
     surplus = [0.0] * len(neighbours)  # sent minus received rate
@@ -206,7 +207,7 @@ def order_rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]
 def place_boxes(
     rows: list[list[int]], pairs: Sequence[Pair], sides: Sequence[Pair], bent: set[Pair]
 ) -> tuple[Place, ...]:
-    """Return the rectangle of each box, with room for its texts and its cables."""
+    """Return the rectangle of each box. ``bent`` holds each (column, side) with cables inside the column."""
     lanes: dict[Pair, int] = {}
     for pair, at in zip(pairs, sides, strict=True):
         for end in zip(pair, at, strict=True):

@@ -19,7 +19,7 @@ from icmodel.system.prediction.result import DevicePrediction, PortPrediction
 MOST_MEMBERS = 8
 """Size of the largest group that is drawn member by member; a larger group is one box with its size."""
 MOST_BOXES = 40
-"""Maximum number of boxes in a drawing; if there are more, further nodes are merged."""
+"""Maximum number of boxes in a drawing; above it, more nodes are merged (see `shape`)."""
 NOT_JUDGED = "not judged"
 """Outcome of a stream without a requirement."""
 FRONT_BOXES = 12
@@ -71,8 +71,8 @@ class Shape:
 def shape(system: System, most_boxes: int = MOST_BOXES) -> Shape:
     """Merge the nodes of a system into at most ``most_boxes`` boxes, if possible.
 
-    It takes the first of these ways that gives few enough boxes: merge large groups, all groups, devices with the same
-    neighbours, all nodes of a kind.
+    These merges are tried in order until few enough boxes remain: large groups, all groups, devices with the same
+    neighbours, all devices and all switches.
     """
     for folding in FOLDINGS:
         keys = folding(system)
@@ -113,9 +113,9 @@ def fold_large_groups(system: System) -> dict[str, Key]:
 
 
 def fold_neighbours(system: System) -> dict[str, Key]:
-    """Return the box of each node, for systems without groups. Devices with the same neighbours share a box.
+    """Return keys that merge devices with the same neighbours into one box; switches stay separate.
 
-    Switches stay separate.
+    It also merges devices that belong to no group.
     """
     neighbours: dict[str, set[str]] = {name: set() for name in (*system.devices, *system.switches)}
     for link in system.links.values():
@@ -188,7 +188,7 @@ class CableSummary:
 
     @property
     def ratio(self) -> float:
-        """Load of the busiest port, as a fraction of its rate: the throughput, or the request if overloaded."""
+        """Load of the busiest port, as a fraction of its rate: the throughput, or the requested load if overloaded."""
         return self.port.asked_ratio if self.overloaded else min(self.port.load_ratio, 1.0)
 
     @property
@@ -226,7 +226,7 @@ def summarise(found: SystemPrediction, most_boxes: int = MOST_BOXES) -> Summary:
             counts[index][outcome] += 1
     inside = {one.cable.ends[0]: one.text for one in cables if one.cable.inside}
 
-    # Sort key for the busiest device of a box: utilisation, then busy cores; unknown ones are the least busy.
+    # Sort key for the busiest device of a box: utilisation, then busy cores. An unknown number counts as least.
     def load(name: str) -> tuple[float, float]:
         cpu, cores = found.devices[name].cpu.value, found.devices[name].cpu_cores.value
         return (-1.0 if math.isnan(cpu) else cpu, -1.0 if math.isnan(cores) else cores)

@@ -90,9 +90,9 @@ def about(one: Judged) -> str:
 
 
 def value_text(one: Judged) -> str:
-    """Return the judged value of a requirement as text, or its interval if it has no value or no upper end.
+    """Return the judged value of a requirement as text. Without a value or an upper end, the interval is returned.
 
-    Latencies of whole messages are marked as such.
+    The latency of a whole message is marked as such.
     """
     verdict = one.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
@@ -132,7 +132,7 @@ def margin(one: Judged) -> str:
 
 
 def requirements(found: SystemPrediction) -> Iterator[Block]:
-    """Yield a table of requirements, each with its worst stream or device, and the reasons for unmet ones."""
+    """Yield a table of requirements with their worst stream or device, and reasons for those not met or undecided."""
     groups = by_requirement(found.judged)
     if not groups:
         yield Text("Nothing is required, and every stream sends at unlimited rate.")
@@ -166,7 +166,7 @@ def requirements(found: SystemPrediction) -> Iterator[Block]:
         numbers=("margin",),
     )
     if reasons:
-        yield Items("Reasons of requirements that are not met", tuple(reasons))
+        yield Items("Reasons of requirements that are not met, or undecided", tuple(reasons))
 
 
 BOUND_PARTS = ("network", "hosts", "application")
@@ -174,7 +174,7 @@ BOUND_PARTS = ("network", "hosts", "application")
 
 
 def parts_table(found: SystemPrediction) -> Iterator[Table]:
-    """Yield a table of the latency bounds of requirements on a time, in parts; nothing without a bound."""
+    """Yield a table of latency bounds split into parts, one row per latency requirement; nothing without a bound."""
     rows = tuple(tuple(map(Cell, row)) for row in parts_rows(found))
     if rows:
         caption = "Worst case of times: what the network allows, what hosts and the application add"
@@ -183,10 +183,10 @@ def parts_table(found: SystemPrediction) -> Iterator[Table]:
 
 
 def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
-    """Yield a row of texts for each requirement on a time: the greatest latency bound of its streams, in parts.
+    """Yield a row of texts for each latency requirement: the greatest latency bound of its streams, split into parts.
 
-    If the time of a host is unknown, the bound is shown as ``from`` the sum of its known parts. If the device at the
-    other end states its latency, the part of the hosts is shown as ``from`` this latency.
+    If the time of a host is unknown, the row shows ``from`` and the sum of the known parts. If the device at the other
+    end states its latency, this latency counts as the known part of the hosts.
     """
     for name, some in by_requirement(found.judged).items():
         sums = [
@@ -210,7 +210,7 @@ def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
 
 
 def stated_times(found: SystemPrediction, stream: str) -> StatedTimes:
-    """Return the times that the devices at the ends of a stream state; ``ends`` is empty if none does."""
+    """Return the times stated by the source and the sink of a stream; ``ends`` is empty if neither states a latency."""
     return StatedTimes.of(found.system, found.system.streams[stream])
 
 
@@ -371,7 +371,7 @@ def devices(found: SystemPrediction, summary: Summary) -> Table:
 
 
 def stated_devices(found: SystemPrediction) -> Iterator[Table]:
-    """Yield a table of the devices that state their own latency and core time; nothing if none does."""
+    """Yield a table of the devices that state their own latency and core time; nothing without such devices."""
     stated = [one for one in found.system.devices.values() if one.latency_s is not None]
     groups = group_by_key(
         ((one.group, one.latency_s, one.core_time_s, one.source), one) for one in stated
@@ -426,7 +426,7 @@ def grows(metric: str, some: Iterable[StreamPrediction]) -> bool:
 
 
 def limits(some: Iterable[StreamPrediction]) -> tuple[str, str]:
-    """Return the bottleneck of the first stream and its location, and ``and 2 more`` for other bottlenecks."""
+    """Return two texts: the first stream's bottleneck with its location, and ``and 2 more`` for other bottlenecks."""
     places = ((limit_name(one.bottleneck) or "unknown", one.bottleneck_at) for one in some)
     first, *more = dict.fromkeys(f"{by} at {at}" if at else by for by, at in places)
     return first, f"and {len(more)} more" if more else ""

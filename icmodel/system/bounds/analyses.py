@@ -1,7 +1,7 @@
 """Delay bounds of the flows of one path: total flow, separate flow, and pay multiplexing only once.
 
 Each analysis takes a `PathAggregate` and returns the delay bound of each flow of the aggregate [s]. The
-linear programme is in another module, since only this analysis needs a solver.
+linear programme has a module of its own, since no other analysis needs a solver.
 
 References
 ----------
@@ -103,8 +103,9 @@ def pay_multiplexing_once_services(path: PathAggregate) -> list[ServiceCurve]:
 
     The theorem (J. B. Schmitt, F. A. Zdarsky, I. Martinovic, *Improving performance bounds in
     feed-forward networks by paying multiplexing only once*, MMB 2008) takes one rate and latency per
-    server and one token bucket per cross flow. So the first or the fastest piece of each server's curve
-    is tried. For each cross flow, the bucket with the least cost or the flattest bucket is tried.
+    server and one token bucket per cross flow. So the first and the fastest piece of each server's curve
+    are tried. They are combined with the cheapest bucket of every cross flow, then with the flattest. The
+    cheapest bucket allows the fewest bits within the latencies of the shared hops.
     """
     crossing = list(_cross_flows(path))
     if not all(each.arrival.buckets for each in crossing):
@@ -247,8 +248,8 @@ class PathAggregate:
     def stages_of_interest(self) -> StageNumbers:
         """Numbers of the aggregate's stages (packets at one server) that `StageArrivals` leaves out upstream.
 
-        In the worst case of the aggregate, all other flows go first. So its packets do not delay them. If a
-        server on the path keeps an order between flows, the set is empty.
+        In the worst case of the aggregate, all other flows go first. So the aggregate does not delay other
+        flows. If a server on the path keeps an order between flows, the set is empty.
         """
         orderless = not any(queue.server.is_fifo for queue in self.queues)
         return frozenset().union(*self.own_stages) if orderless else frozenset()
@@ -308,7 +309,7 @@ class PathAggregate:
         return horizontal_deviation_s(waiting, service) + last.packet_s(own) + fixed
 
     def forwarding_bits(self, hop: int, bits: float) -> float:
-        """Bits of a packet that the server at a hop sends before the next server gets it; see `Server`."""
+        """Bits of a packet that the server at a hop sends before the next server gets the packet; see `Server`."""
         return self.queues[hop].server.forwarding_bits(bits, self._following(hop))
 
     def forwarding_s(self, hop: int) -> float:

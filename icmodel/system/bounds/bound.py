@@ -2,11 +2,12 @@
 
 The delay bound of a flow is the least over all analyses.
 
-In a network with cycles, links are cut until none is left. Behind a cut, each flow continues as a separate flow. The release
-jitter of this flow is the sum of the waits before the cut. The search for the jitters starts at 0. Each
-round computes waits from the jitters, and new jitters from the waits. Jitters are valid bounds if the
-new jitters do not exceed them. Every packet needs time on a line before it passes a cut. So flows that
-once keep to such jitters always keep to them. The network must begin empty, but need not be linear.
+In a network with cycles, links are cut until no cycle is left. Behind a cut, each flow continues as a
+separate flow. The release jitter of this flow is the sum of the waits before the cut. The search for the
+jitters starts at 0. Each round computes waits from the jitters, and new jitters from the waits. Jitters are
+valid bounds if the new jitters do not exceed them. Every packet needs time on a line before it passes a
+cut. So flows that keep to such jitters at the beginning always keep to them. The network must begin empty,
+but need not be linear.
 
 References
 ----------
@@ -39,11 +40,14 @@ MOST_ROUNDS = 300
 CONVERGED = 1e-7
 """Relative change of the jitters in one round below which they count as converged."""
 SLOWER = 0.999
-"""Ratio of the jitters' growth in a round to that in the round before, above which they count as diverging."""
+"""Ratio of the jitters' growth in a round to their growth in the previous round.
+
+Above this ratio, the jitters count as diverging.
+"""
 MARGIN = 1e-5
 """Relative margin added to converged jitters.
 
-Jitters are valid bounds if they are at least as large as the jitters that they result in.
+Jitters are valid bounds if the new jitters computed from them are no greater.
 """
 
 Cuts = frozenset[tuple[str, str]]

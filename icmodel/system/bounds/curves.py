@@ -41,7 +41,7 @@ class RateLatency:
     latency_s: float = 0.0
 
     def at(self, time_s: float) -> float:
-        """Fewest bits that the curve guarantees to serve within a busy time."""
+        """Bits that the curve guarantees to serve within a busy time [b]."""
         return self.rate_bps * max(0.0, time_s - self.latency_s)
 
     def time_of(self, bits: float) -> float:
@@ -150,7 +150,7 @@ class ServiceCurve:
         return self.pieces[0].latency_s if self.pieces else math.inf
 
     def at(self, time_s: float) -> float:
-        """Fewest bits that the service curve guarantees to serve within a time."""
+        """Bits that the service curve guarantees to serve within a time [b]."""
         return max((piece.at(time_s) for piece in self.pieces), default=0.0)
 
     def time_of(self, bits: float) -> float:

@@ -1,16 +1,16 @@
 """Delay bound of a path as a linear programme, for queues that are served first come, first served.
 
-Variables are dates, and the bits that have arrived by each date. The constraints hold in every run, so
-the greatest delay that they allow is a bound. The constraints are the order in queues, arrival and
+Variables are dates (points in time), and the bits that have arrived by each date. The constraints hold in
+every run, so the greatest delay that they allow is a bound. The constraints are the order in queues, arrival and
 service curves between dates, and the delay of each queue by total flow analysis (A. Bouillard, G. Stea,
 *Exact worst-case delay in FIFO-multiplexing feed-forward networks*, IEEE/ACM Trans. Networking 23, 2015;
 A. Bouillard, *Trade-off between accuracy and tractability of network calculus in FIFO networks*,
 Performance Evaluation 153, 2022). Cross traffic is bounded from the sources on, as in the other
 analyses.
 
-The packets that have departed by a date count whole. The line may also have sent part of one more packet,
-up to all but its last bit. At the date of its departure, the packet of interest has been sent completely.
-The line sent nothing else during its transmission.
+Packets that have departed by a date count whole. In addition, the line may have sent part of one more packet,
+up to all but its last bit. This does not hold at the departure date of the packet of interest: the line has
+sent this packet completely, and nothing else meanwhile.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ Each programme is for one combination of service curves, one per hop.
 """
 MOST_DATES = 8
 """Greatest number of dates (points in time that are variables) at a queue's input.
-Up to this number, each date at the output also gets the start of a busy period.
+
+Each output date has two input dates: an arrival, and the start of a busy period. If that is too many, only
+the first and the last output date have the start of a busy period.
 """
 TOLERANCE = 1e-6
 """Relative margin added to the bound of a linear programme.
@@ -261,7 +263,7 @@ class QueueDates:
     def forwarded(self, leaving: Collection[int], date: int, sign: float) -> Terms:
         """Constraint terms for the bits that the previous queue of the path has sent to this queue by a date.
 
-        They are the bits that had arrived at the previous queue by its matching input date.
+        They are the bits that had arrived at the previous queue by its input date ``fifo[date]``.
         """
         before = self.before
         return [] if before is None else before.arrived(leaving, before.fifo[date], sign)

@@ -31,8 +31,8 @@ class Server:
     scheduler
         Order of service; first come, first served by default.
     line_rate_bps
-        Rate at which bits leave. Traffic behind this server comes no faster, and a packet that has begun
-        is sent without a pause. None: the rate is unknown, and neither property is used.
+        Rate at which bits leave [b/s]. Traffic behind this server comes no faster, and a packet that has
+        begun is sent without a pause. None: the rate is unknown, and neither property is used.
     header_bits
         Number of bits after which a cut-through switch behind the link forwards a packet to a line that
         is no faster. For a faster line, the switch stores the packet. None: the switch stores every
@@ -91,7 +91,7 @@ class Server:
     def forwarding_bits(self, bits: float, following: Server | None) -> float:
         """Bits of a packet that this server sends before the next server (or the receiver) gets the packet.
 
-        They are all bits, or the header if the next switch is cut-through.
+        That is the whole packet, or only its header if the switch behind the link cuts through.
         """
         if self.header_bits is None or not self.cuts_through(following):
             return bits
@@ -203,7 +203,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Network:
-    """Feed-forward network without cycles: servers and flows by name, as checked by `network`.
+    """Feed-forward network (without cycles): servers and flows by name, as checked by `network`.
 
     Attributes
     ----------

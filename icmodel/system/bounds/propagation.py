@@ -30,10 +30,10 @@ StageNumbers = frozenset[int]
 _NONE: StageNumbers = frozenset()
 
 _LOOK_BACK = ((64, 64), (2_000, 1))
-"""Number of servers that arrival curves look back, by size of the network.
+"""Values of ``look_back`` of `StageArrivals`, by size of the network.
 
-Each pair is the greatest number of stages (packets of some flows at one server) and the number of servers. Larger
-networks look back 0 servers.
+Each pair is a greatest number of stages (packets of some flows at one server), and the value up to this
+number. Larger networks have the value 0.
 """
 
 
@@ -89,7 +89,7 @@ def propagate(network: Network) -> Propagation:
             keys = [(server, whose) for server in flow.path]
         chains[name] = tuple(numbers.setdefault(key, len(numbers)) for key in keys)
 
-    # Key of a stage: its server, the previous stage, its link and its flows.
+    # Number of a stage -> its server, its previous stage, its link and its flows.
     plans: dict[int, tuple[str, int | None, str | None, list[Flow]]] = {}
     for name, chain in chains.items():
         flow = network.flows[name]
@@ -191,8 +191,7 @@ class Queue:
     """Queue of one class at one server: its stages (groups of flows), joint arrival curve and service curves.
 
     Each element of ``services`` alone is a valid service curve. A bound is computed for each element, and
-    the least bound counts. So an additional flow cannot lower a bound by a change to
-    another curve.
+    the least bound counts. No curve is selected by the traffic, so an additional flow never lowers a bound.
     """
 
     server: Server
@@ -225,9 +224,9 @@ class Queue:
 
     @cached_property
     def longest_waits(self) -> list[list[tuple[float, float]]]:
-        """For each service curve, points of the arrival curve (time [s], bits [b]) that may wait longest.
+        """Points of the arrival curve (time [s], bits [b]) with long waits, one list for each service curve.
 
-        They are the first burst and, for a service curve of one piece, the point that waits longest.
+        Each list has the first burst. For a service curve of one piece, it also has the point that waits longest.
         """
         points = self.arrival.breakpoints()
         return [
@@ -369,7 +368,7 @@ class StageArrivals:
     ) -> ArrivalCurve:
         """Arrival curve of the traffic over a link without one of its stages: the sum of all stages, less this one.
 
-        So a large network needs no new sum for each stage. The bound of the line still covers all stages.
+        So a large network needs no new sum for each stage. The line-rate bound still covers all stages.
         """
         own = self._stages[left_out].arrival.buckets
         if len(own) != 1:
@@ -386,7 +385,7 @@ class StageArrivals:
     ) -> ArrivalCurve:
         """Joint arrival curve of several stages whose packets come over one link.
 
-        It is the minimum of the sum of their curves, the bound of the line, and the output of the previous server.
+        It is the minimum of three curves: sum of the stages, line-rate bound, and output of the previous server.
         """
         key = (numbers, of_interest, look_back)
         if key not in self._over_links:
@@ -400,7 +399,7 @@ class StageArrivals:
     def _aggregate_bounds(
         self, stages: list[Stage], of_interest: StageNumbers, look_back: int
     ) -> Iterator[ArrivalCurve]:
-        """Bounds of traffic that comes over one link: arrival curves by the line rate, and by the previous server."""
+        """Yield arrival curves that bound the traffic over one link: by its line rate, and by the previous server."""
         yield from self._line_shaping(frozenset(stage.number for stage in stages))
         if look_back == 0 or not (len(stages) > 1 or of_interest):
             return
@@ -470,8 +469,8 @@ def _is_least(wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: 
     cross traffic alone. So the output by bits is at least ``arrival(t + theta) + longest``. The output by
     packets is ``arrival(t + wait)``. Arrival curves are concave, so their difference is greatest at t = 0.
 
-    The cross traffic has at least the arrivals of the queue less ``arrival``. So theta is at least the time
-    that any point of that difference waits.
+    The cross traffic is at least the arrival curve of the queue less ``arrival``. So theta is at least the
+    wait of any point of this difference.
     """
     if not queue.is_fifo:
         return False

@@ -128,12 +128,13 @@ def weighted_round_robin_services(
 ) -> Iterator[ServiceCurve]:
     """Service curves of a class under weighted round robin, where it sends up to ``weight`` packets per turn.
 
-    With ``q = w * shortest own packet`` and ``Q`` the sum of ``w * longest packet`` of the others:
-    ``q/(q + Q) * [beta - Q]+``, strict for any traffic of the others (Bouillard, Boyer, Le Corronc
-    2018, §8.2.4; for p whole turns of its own, each other class has at most p + 1).
+    Let w be the weight of a class, q its ``w * shortest packet``, and Q the sum of ``w * longest packet``
+    of the other classes. The curve is ``q/(q + Q) * [beta - Q]+``, strict for any traffic of the other
+    classes (Bouillard, Boyer, Le Corronc 2018, §8.2.4). During p whole turns of the class, each other class
+    has at most p + 1 turns.
 
-    If any n own packets in a row have at least ``n * m - e`` bits, a second curve holds. With s bits
-    sent, p is at most ``(s + e)/(w m)``, and the line has sent at most ``s + (p + 1) Q``. So with
+    If any n own packets in a row have at least ``n * m - e`` bits, a second curve holds. While the class
+    sends s bits, p is at most ``(s + e)/(w m)``, and the line sends at most ``s + (p + 1) Q`` bits. So with
     ``q = w m`` the curve is ``q/(q + Q) * [beta - Q (1 + e/q)]+``, by the same reasoning.
     """
     mine = traffic[own]
@@ -200,8 +201,9 @@ def credit_based_service(
     ``sendSlope * longest packet / line rate``.
 
     The greatest credit follows from the last start of a lower packet (or pause) at which no higher
-    class had credit or a queue. Let I and c_min belong to higher shaped classes, r and b to higher
-    classes without a shaper, and let l be the longest lower packet::
+    class had credit or a queue. Let C be the line rate, and l the longest lower packet. Let I and c_min be
+    idle slope and least credit of higher shaped classes. Let r and b be rate and burst of higher classes
+    without a shaper::
 
         c_max = idleSlope * (l - sum c_min + b) / (C - sum I - r)
 

@@ -284,7 +284,7 @@ def _questions_to(
     """Form the questions of the given streams to one dataset; also the reasons for refusals, by stream index.
 
     `Model.fit_question` is called once for all questions that differ only in payload, rate and cable
-    length. It leaves out delays, which the system prediction adds.
+    length. This method leaves out delays, since the system prediction adds them.
     """
     fits: dict[tuple[object, ...], Scenario | str] = {}
     rows: dict[int, dict[str, float]] = {}
@@ -391,8 +391,8 @@ def _row(model: Model, scenario: Scenario, fit: Scenario) -> dict[str, float]:
 def refusals(system: System, questions: StreamQuestions, answers: Answers) -> dict[int, str]:
     """Reasons why no dataset gives a goodput for a stream, by stream index.
 
-    The columns of an answer contain no reasons. So each question is asked again alone, once, at an
-    unlimited rate.
+    The arrays of an answer contain no reasons. So each distinct question without a goodput is asked once
+    more by itself, at an unlimited rate.
     """
     streams, reasons = list(system.streams.values()), dict(questions.unanswered)
     known: dict[Scenario, str] = {}

@@ -35,8 +35,7 @@ class Arrival:
     why : str
         Reason why less data pass, or may pass; empty if everything arrives.
     late : str
-        Reason why messages with a deadline before the next message surely miss it; empty if they may
-        meet it.
+        Reason why messages surely miss a deadline that is shorter than the period; empty if they may meet it.
     """
 
     outcome: str = MET

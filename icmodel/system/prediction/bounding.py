@@ -1,10 +1,11 @@
 """Worst-case bounds of a system: producers become arrival curves, and ports become servers.
 
 The bound of a stream holds for its packets in the network, if its producer keeps its period. Devices that
-state their latency add the greatest stated time. For other hosts, the bound adds the greatest latency that was measured
-without other traffic, minus the network's part of it. So this part of the bound rests on measurement. Without
-a greatest latency, the bound covers the network and the stated times alone, and says so. A host may hold
-frames back, and then send them closer together than the period; the arrival curves include this.
+state their latency add the greatest stated time. For other hosts, the bound adds the greatest latency that
+was measured without other traffic, minus the least time of the measured network. So this part of the bound
+rests on measurement. Without a greatest latency, the bound covers only the network and the stated times, and
+says so. A host may hold frames back, and then send them closer together than the period; the arrival curves
+include this.
 """
 
 from __future__ import annotations
@@ -104,8 +105,8 @@ NOT_REQUESTED = WorstCase({}, {}, HostTimes(), "bounds were not requested")
 def host_times(system: System, alone: Answers, paths: Sequence[PathTimes]) -> HostTimes:
     """Greatest times that hosts add to the latency of each stream: stated, or measured by its dataset.
 
-    A dataset measured both hosts together. So all of its time may belong to the source, or to the host
-    beside a device that states its latency.
+    A dataset measured both hosts together. So the whole measured time may belong to the source. If one
+    device states its latency, the whole measured time may belong to the other device.
     """
     most_s, jitter_s, covers = {}, {}, {}
     for index, (name, stream) in enumerate(system.streams.items()):

@@ -78,7 +78,7 @@ def goodput_by_theory(share: StreamShare, why: str) -> Estimate:
 def in_whole_frames(goodput: Estimate, share: StreamShare) -> Estimate:
     """Reduce a goodput to that of whole frames: if a port drops one packet of a frame, the frame is lost.
 
-    The value takes independent drops: of frames of n packets, ``(1 - p) ** n`` arrive if the port drops the
+    The value assumes independent drops: of frames of n packets, ``(1 - p) ** n`` arrive if the port drops the
     part p of all packets (assumed). Possibly none arrive: a host keeps the packets of incomplete frames
     for up to two minutes (RFC 1122 §3.3.2), and its memory for them may be full.
     """
@@ -157,7 +157,7 @@ def _loss_at_values(
     limited = (share.crowded or less) and share.sent_bps > 0
     if share.elastic or own.absent or goodput.absent or not limited:
         return own
-    # A rounding error of the goodput is no loss: a requirement of no loss would count as surely missed.
+    # A rounding error of the goodput must not count as loss, or a requirement of no loss would surely fail.
     kept = [end / share.sent_bps for end in (goodput.value, goodput.high, goodput.low)]
     lost = [1 - max(ratio, 0.0) if ratio < 1 - SAME else 0.0 for ratio in kept]
     return derived(replace(own, why=goodput.why), lost, ("assumed",))

@@ -23,7 +23,7 @@ LATE = (
     MESSAGE_TIME,
     *(f"latency_{statistic}_s" for statistic in ("mean", "p90", "p99", "p999", "max")),
 )
-"""Metrics of message latency. A limit on one of them may already require the time stated for messages."""
+"""Metrics whose limit may already require that messages arrive within the time stated in the file."""
 STD = "latency_std_s"
 
 

@@ -51,7 +51,7 @@ class PathTimes:
     shifts_s : dict
         Cause -> time to add to the dataset's latency; causes are the application, switches and cables.
     contained_s : float
-        Least part of the network in the dataset's latency; 0 without a dataset.
+        Least part of the dataset's latency that its network caused; 0 without a dataset.
     """
 
     least_s: float
@@ -98,7 +98,7 @@ def _times(path: _Path, measured: _MeasuredPath | None) -> PathTimes:
             shifts_s[SWITCHES] += stored_s - measured.stored_s(path, switches)
         if not measured.cables:
             shifts_s[CABLES] = cables_s
-        # a storing switch may store within its stated latency: so its storing time is not added
+        # the latency of a switch may include the time to store a packet, so that time is not added
         if measured.rate_bps is not None and not measured.at_once:
             contained_s += measured.stored_s(path, 0)
         contained_s += switches * (latency_s or 0.0)
@@ -253,7 +253,7 @@ class _Path:
             end = on.message.last_bits
             longest = end if number == 1 else on.frame.longest_bits
             last.append(Packets(number, left, longest, end, end))
-        # A shorter frame takes no longer, but for rounding: of the estimate, and of fragments to 8 B.
+        # A shorter frame takes no longer, except by errors of the estimate and by fragments rounded to 8 B.
         return min(full_s - stored_s + self.stored_s(last), full_s), whole + 1
 
     def bucket_s(self) -> float:
@@ -319,8 +319,8 @@ def pipelined_s(
     Propagation in cables and latencies of switches are not included.
 
     A packet enters a line after two events: the packet has arrived, and the previous packet and its gap
-    have been sent. Consider the moment at which the last of equal packets enters line i. It is a maximum
-    over all lines j up to i. In the term of j, the first packet enters line j and goes on to line i. The
+    have been sent. Consider the moment at which the last of equal packets enters line i. This moment is a
+    maximum over all lines j up to i. In the term of j, the first packet enters line j and goes on to line i. The
     other packets follow at the rate of the slowest line between j and i. The maximum is the longest path
     through a permutation flow shop (S. M. Johnson, Optimal two- and three-stage production schedules,
     Naval Research Logistics Quarterly 1, 1954).

@@ -38,7 +38,7 @@ class Queues:
     last_mean_s, last_variance_s2 : arrays
         Mean [s] and variance [s²] of the wait of the last packet of the burst.
     burst_s : array
-        Time that the port needs to send one burst of each other stream [s].
+        Wait if all other streams send one burst at once, with waits for gates, shapers and token buckets [s].
     meanwhile_s : array
         Time in which the port sends packets of other streams while one frame arrives [s].
     backlog_bytes : mapping
@@ -236,15 +236,15 @@ class _Columns:
         """Time from the first packet of the stream's burst to the last [s]; 0 at the port of its own host.
 
         Behind a slower line or a shaper, packets arrive with pauses. In each pause, the port sends other
-        streams. So the burst delays them as if its packets arrived at the rate of the port.
+        streams. So the burst delays other streams as if its packets arrived at the rate of the port.
         """
         arrives = self._behind_bits(bursts) / np.maximum(self.came_bps, self.rate_bps)
         return np.where(self.at_sender, 0.0, arrives)
 
     def works_s(self, packets: _Sizes) -> Floats:
-        """Time in which the given packets arrive after the first [s], if they arrive without a pause.
+        """Time from the first to the last of the given packets [s], if they arrive without a pause.
 
-        It is 0 if they arrive more slowly than the port sends, since none waits, or if the port belongs to the sender.
+        0 if the packets arrive more slowly than the port sends, since none waits. 0 at the sender's own port.
         """
         pause = self.at_sender | (self.came_bps < self.rate_bps)
         return np.where(pause, 0.0, self._behind_bits(packets) / self.came_bps)
@@ -252,7 +252,8 @@ class _Columns:
     def _behind_bits(self, packets: _Sizes) -> Floats:
         """Bits of the given packets that arrive after the first packet [b].
 
-        A full token bucket may pass more bits at once than the first packet has. These bits count as first.
+        A full token bucket may pass more bits at once than the first packet has. All these bits count as
+        part of the first packet.
         """
         behind = packets.sum_bits - packets.longest_bits
         return np.minimum(behind, np.maximum(packets.sum_bits - self.bucket_bits, 0.0))
@@ -282,7 +283,7 @@ def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[lis
     Copies of a multicast set count once at a port.
     """
     shared, allocation = rates.resources, rates.allocation
-    # if a receiver limits elastic streams, they fill its port until the port itself is full
+    # if a receiver limits elastic streams, they fill the port before it, up to the port's rate
     load = shared.by_place(allocation.load)
     keyed = zip(shared.keys, shared.resources.capacity.tolist(), strict=True)
     capacity = {(key.kind, key.place): value for key, value in keyed}
@@ -412,8 +413,8 @@ def _waits_for_packet(crossings: Sequence[_Crossing]) -> Floats:
     """Wait for a packet of another priority class that is being sent when a frame arrives.
 
     The result is an array (crossings, 3): mean [s], variance [s²] and greatest wait [s]. A crossing is one
-    stream at one port. The wait applies if each class has its own rate. At gates, the wait for the gate
-    includes it.
+    stream at one port. The wait is 0 unless the scheduler gives each class a rate. It is also 0 at gates,
+    since the wait for the gate includes it.
     """
     apart = [not (one.one_server or isinstance(one.port.scheduler, Gates)) for one in crossings]
     by_class: dict[tuple[str, int], Floats] = {}

@@ -89,22 +89,22 @@ class SharedResources:
     buffered: Set[str]
 
     def allocate(self, offered_bps: Floats, windows: Windows) -> Allocation:
-        """Share the resources among the streams; ``offered_bps`` is the goodput that each offers, (streams,)."""
+        """Share the resources among streams that offer the goodputs ``offered_bps`` [b/s], array (streams,)."""
         return share(replace(self.flows, offered_bps=offered_bps), self.resources, windows)
 
     def limits_senders(self, allocation: Allocation) -> bool:
-        """Whether a processor or the cores of a sender have no time for all that streams offer."""
+        """Whether the processor of a sender, or the cores of one of its streams, are fully used."""
         hosts = np.array([key.kind in HOSTS for key in self.keys], dtype=bool)
         full = np.append(hosts & (allocation.demand >= FULL * allocation.available), False)
         return bool(full[self.flows.path[:, :ORIGIN]].any())
 
     def with_faster_hosts(self, ratios: Floats, send_ratios: Floats) -> SharedResources:
-        """Resources of hosts that are faster, and whose processors spend no time on receiving.
+        """Copy of the resources with faster hosts, whose processors spend no time on receiving.
 
         Parameters
         ----------
         ratios, send_ratios : arrays (streams,)
-            Ratios by which the usage of hosts is multiplied: of all of them, and of senders in addition.
+            Factors on the usage of all hosts, and additional factors on the usage of senders.
         """
         kinds = np.array([key.kind != PORT for key in self.keys] + [False])
         factors = np.where(kinds[self.flows.path], ratios[:, None], 1.0)
@@ -149,10 +149,10 @@ def is_elastic(stream: Stream) -> bool:
 
 
 def sent_with(streams: Sequence[Stream]) -> Ints:
-    """For each stream, the index of the stream that is sent for it, array (streams,).
+    """Index of the stream that the sender sends in place of each stream, array (streams,).
 
-    This is the first stream of the same multicast set at the same sending port. Other streams have their
-    own index.
+    For a multicast copy, this is the first stream of the same set at the same sending port. Other streams
+    have their own index.
     """
     first: dict[tuple[object, ...], int] = {}
     sent = [first.setdefault((*one.multicast_key, one.path[0]), k) for k, one in enumerate(streams)]
@@ -171,8 +171,8 @@ def shared_resources(
     capacity_bps : array (streams,)
         Greatest goodput of each stream alone; infinite if unknown.
     queued : set of str
-        Ports whose scheduler serves the queue for the interface behind them. Streams of other interfaces wait
-        in the host, in one queue.
+        Ports at which streams wait for the receiving interface behind the port, in the order of the port's
+        scheduler. Streams to all other interfaces wait in the receiving host, in one queue.
     """
     streams = list(system.streams.values())
     paths = [
@@ -235,7 +235,8 @@ def _hops(
     """Yield the resources that a stream uses, each with the capacity per b/s of the stream.
 
     The order is: cores of the source, ports, interface of the sink, cores of the sink. ``None`` stands for a
-    resource without a known limit, such as the interface of a sink that states its latency. Streams of an interface outside ``queued`` have one priority there.
+    resource without a known limit, such as the interface of a sink that states its latency. At an interface
+    whose port is not in ``queued``, all streams have the same priority.
     """
     yield from _cores(system, stream, index, alone, "send")
     for name in stream.path:
@@ -255,9 +256,9 @@ def _cores(
 ) -> Iterator[Hop | None]:
     """Yield the processor resources of a stream at one host: all cores of the host, and the stream's own cores.
 
-    If a dataset answers for the stream, it counts the application's work, and limits the stream to its own
+    If a dataset answers for the stream, it includes the application's work, and the limit of the stream's own
     cores. Without a dataset, only the application's work or the stated core time of the device is known.
-    The greatest stated core time counts. A core handles one frame at a time.
+    Of a stated range, the greatest core time counts. A core handles one frame at a time.
     """
     device = system.devices[stream.source if side == "send" else stream.sink]
     work_s = device.app_send_s if side == "send" else device.app_recv_s

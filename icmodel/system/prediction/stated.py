@@ -199,7 +199,7 @@ class StatedTimes:
     def at_least(self, metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
         """Raise each latency to the least stated time.
 
-        The correction for another kind of switch than measured may exceed the dataset's low.
+        If the switches are faster than the measured ones, the correction may subtract more than the low.
         """
         return {
             name: replace(

@@ -256,7 +256,7 @@ class _StreamResults:
     def congested_latencies(self, goodput: Estimate) -> dict[str, Estimate]:
         """Latencies of a TCP stream that gets less than it requests because of other streams.
 
-        These are its latencies alone at an unlimited rate, times the ratio of its goodput alone to the goodput it gets.
+        Its latencies alone at an unlimited rate are multiplied by the goodput alone over the goodput it gets.
         """
         rates, index = self.rates, self.index
         fastest = rates.fastest.estimate("goodput_bps", index)
@@ -392,7 +392,7 @@ class _StreamResults:
         if self.virtual and NETWORK not in covers:
             covers = (*covers, VIRTUAL)
         if goodput.high < stream.produced_bps * (1 - SAME) and ARRIVING not in covers:
-            covers = (*covers, ARRIVING)  # a host drops frames below its limit, too
+            covers = (*covers, ARRIVING)  # a host may drop frames even below its limit
         with_applications = replace(
             bound,
             value_s=bound.value_s + application_s,

@@ -43,9 +43,9 @@ class StreamShare:
     limited_at : tuple of str, optional
         Kind and location of the resource that limits the stream; ``None`` if no resource does.
     others_bps : float
-        Load that the other streams offer there, as the goodput of this stream with the same load [b/s].
+        Load that the other streams offer at this resource, converted to goodput of this stream [b/s].
     crowded : bool
-        Whether any other stream uses that resource, in any class.
+        Whether any other stream uses this resource, in any class.
     elastic : bool
         Whether the stream reduces its rate beside other streams, and loses no data.
     fair_bps : float
@@ -128,7 +128,8 @@ class Throughput:
     refused : mapping
         Index of a stream -> reason why no dataset gives its goodput.
     shares, most_shares : sequence of StreamShare
-        Shares while all senders send what datasets expect, and while all send the most that datasets allow.
+        Shares while all senders send at the rates that datasets expect, and while all send the most that
+        datasets allow.
     one_queue_shares : sequence of StreamShare
         `shares`, but with all streams of a host in one queue if the host limits any of them.
     most_resources, most_allocation : SharedResources, Allocation
@@ -203,8 +204,8 @@ def throughput(
         one_queue = shared_resources(system, packets, alone, capacity_bps, at_port)
         one_queue_shares = _shares(one_queue, one_queue.allocate(offered_bps, windows))
 
-    # share again, with these queues and hosts as fast as their datasets and stated core times allow, processors that serve
-    # senders first, and lossy streams sent at the high of their rates
+    # share again, with these queues, hosts as fast as their datasets and stated core times allow, processors
+    # that serve senders first, and lossy streams at the high of their rates
     most_bps = np.fmax(np.fmin(alone.ends("sent_bps")[2], limited_bps), offered_bps)
     most_bps = np.where(elastic, offered_bps, most_bps)
     highs_bps = np.fmax(fastest.ends("goodput_bps")[2], alone.ends("goodput_bps")[2])
@@ -244,9 +245,9 @@ def throughput(
 
 
 def _core_time_ratios(system: System, streams: Sequence[Stream]) -> Floats:
-    """Least over greatest core time of the sender of each stream, array (streams,), with the application's work.
+    """Ratio of least to greatest core time of each stream's sender, application work included, array (streams,).
 
-    It is 1 if the sender states no core time and no work.
+    The ratio is 1 if the sender states neither core time nor application work.
     """
     times = [
         stream.core_time_per_bit_s(system.devices[stream.source], "send") for stream in streams
@@ -292,7 +293,7 @@ def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare
     ]
 
     # load of the others at the limiting resource, of all classes if they share a stated buffer;
-    # the last entry of `loads`, `NOWHERE`, has none
+    # the last entry of `loads` is 0, for streams whose limiting resource is `NOWHERE` (-1)
     limited = (path == allocation.limiting[:, None]) & (path != NOWHERE)
     own_usage = np.where(limited, shared.own_usage, 0.0).max(axis=1, initial=0.0)
     own_bps = np.where(limited, allocation.arriving_bps, 0.0).max(axis=1, initial=0.0)
@@ -372,11 +373,11 @@ def _others(
 
     ``other_goodput_bps`` has three cases. If a resource limits the stream, it is the goodput that the
     stream reaches alone, less its share. Otherwise it is the others' goodput at the stream's busiest
-    resource, at most what leaves room for the stream's request. If lossy streams meet at a receiver, it is
+    resource, limited so that the stream's request still fits. If lossy streams meet at a receiver, it is
     the goodput that the others offer, since the dataset's answer includes the loss of all streams.
 
-    A sink that states its latency receives all frames that come. There the others count only at a
-    resource that limits the stream.
+    A sink that states its latency receives all frames that come. So if no resource limits a stream to such
+    a sink, the other streams do not count.
     """
     # busiest shared port or interface of each stream; if several are equally busy, the last one
     path = shared.flows.path

@@ -1,4 +1,4 @@
-"""Allocation of shared resources: elastic flows share them max-min fair, lossy flows send what they offer.
+"""Allocation of shared resources: elastic flows get max-min fair rates, lossy flows send the rate they offer.
 
 A *resource* is shared by flows: a class of a port, or the processor or the receiving interface of a
 host. A sender waits for its own resources, so all flows share these max-min fair. At later resources,
@@ -95,7 +95,7 @@ class Flows:
     sent_with: Ints
 
     def crossings(self, some: Bools, hops: slice) -> Crossings:
-        """List which resources the selected flows use at the selected hops; flows keep their indices."""
+        """List the resources that the selected flows use at the selected hops; flows keep their indices."""
         path = np.where(some[:, None], self.path, NOWHERE)[:, hops]
         flow, hop = np.nonzero(path != NOWHERE)
         return Crossings(flow, path[flow, hop], self.usage[:, hops][flow, hop])
@@ -156,7 +156,7 @@ def share(flows: Flows, resources: Resources, windows: Windows) -> Allocation:
     """Share all resources among flows, by TCP windows if all elastic flows have a window, otherwise evenly.
 
     A flow with a window of W bits gets W divided by the sum of its round trip and its wait in queues. A
-    flow without a window fills any queue. Then no rule gives the rate that it leaves to others.
+    flow without a window fills any queue, so the rate that it leaves to the others is unknown.
     """
     elastic = flows.elastic
     if not elastic.any() or not windows.known[elastic].all():
@@ -230,7 +230,7 @@ def allocate(flows: Flows, resources: Resources) -> Allocation:
 def _allocate_apart(flows: Flows, available: Floats) -> Allocation:
     """Share resources among flows, if the capacity ``available`` at each resource is fixed.
 
-    Lossy flows send what they offer; elastic flows divide the rest.
+    Lossy flows send the rate they offer; elastic flows divide the rest.
     """
     path, elastic = flows.path, flows.elastic
     # senders wait for their own resources
@@ -373,7 +373,7 @@ def max_min(
 ASSURED_WEIGHTS = (7.0, 2.4)
 """Weights of the assured forwarding classes AF4 and AF1: their measured goodputs, together 9.4 Gb/s.
 
-Both were unlimited TCP with large frames (IC2012 §6.5.3).
+Both classes carried unlimited TCP streams with large frames (IC2012 §6.5.3).
 """
 EXPEDITED_SHARE = 5.5 / 9.4
 """Greatest share of a port's rate for expedited forwarding.

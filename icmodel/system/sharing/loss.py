@@ -1,6 +1,6 @@
 """Loss of flows without back-pressure: at overloaded ports, and in bursts at full buffers.
 
-A port is a fluid model of one queue, first come, first served. A full queue drops frames of any flow
+A port is modelled as one fluid queue, first come, first served. A full queue drops frames of any flow
 alike. So if the load exceeds the rate, each flow loses the same part, and less arrives at the next hop.
 IC2012 §6.5.3 shows that two equal UDP senders share a receiver evenly. For unequal senders the rule is
 assumed.
@@ -104,9 +104,9 @@ def greatest_queue_bits(
 ) -> tuple[float, float]:
     """Greatest queue at a port if all bursts come at once [b], and the bits that arrived by that time [b].
 
-    The queue is the greatest vertical distance between the arrival and service curves; each link is a
-    token bucket (R. L. Cruz, A calculus for network delay, part I, IEEE Trans. Information Theory 37,
-    1991). The distance is concave in time, so it is greatest at the end of a link's burst, or when
+    The queue is the greatest vertical distance between the arrival and service curves; a token bucket
+    bounds each link's traffic (R. L. Cruz, A calculus for network delay, part I, IEEE Trans. Information
+    Theory 37, 1991). The distance is concave in time, so it is greatest at the end of a link's burst, or when
     the service begins.
 
     Parameters

@@ -28,15 +28,15 @@ LEAST = 1e-9
 """Least fraction of a port's rate that is assumed for a class, so that its waiting times stay finite."""
 EVERY = slice(None)
 BLOCK = 16_384
-"""Number of entries from which a block ends: arrays of entries and nodes would otherwise fill the memory."""
+"""Number of entries after which a block ends at the next port; it limits the memory for arrays (entries, nodes)."""
 
 
 def quantile_s(mean_s: Floats, variance_s2: Floats, share: float) -> Floats:
     """Quantile of waiting times [s], array (n,): the time that the fraction ``share`` of waits does not exceed.
 
-    A wait that varies more than an exponential distribution is 0 with some probability, and exponential
-    otherwise. A wait that varies less is the sum of a fixed time and an exponential time. Exact for
-    M/M/1.
+    A wait that varies more than an exponential one is modelled as 0 with some probability, and exponential
+    otherwise. A wait that varies less is modelled as a fixed time plus an exponential time. The model is
+    exact for M/M/1.
 
     Parameters
     ----------
@@ -152,8 +152,8 @@ def waits(at: Arrivals) -> Waits:
     A class waits for three things: the packet that is being sent, packets of the same or higher priority
     that already wait, and more urgent packets that arrive meanwhile. This is A. Cobham's formula for
     random arrivals (Priority assignment in waiting line problems, Operations Research 2, 1954), adapted
-    to periodic arrivals. One packet of a less urgent class may be on the wire. Less urgent classes get
-    the rate that the others leave.
+    to periodic arrivals. The packet being sent may belong to a less urgent class. Less urgent classes get
+    the rate that more urgent classes leave.
     """
     mean, variance = np.zeros(len(at.port)), np.zeros(len(at.port))
     for here, block in at.blocks():
@@ -202,11 +202,12 @@ class _Encounters:
     ----------
     load : array
     residual_s, square_s2 : arrays
-        Σ ρ b / 2 and Σ ρ b² / 3: mean rest of a burst that is being sent, and mean of its square.
+        Σ ρ b / 2 [s] and Σ ρ b² / 3 [s²], for loads ρ and bursts b [s]: mean residual time of the burst
+        being sent, and mean of its square.
     growth, square_growth : arrays
         Factors on these two sums, caused by bursts that wait behind the burst being sent.
     pairs_s : array
-        Contribution of pairs of bursts to half the square, divided by ``residual_s``.
+        Contribution of pairs of bursts to half the mean square of the wait, divided by ``residual_s`` [s].
     """
 
     load: Floats
@@ -261,7 +262,7 @@ def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats
 def _on_the_wire(
     at: Arrivals, priority: int, here: Ints, load_before: Floats
 ) -> tuple[Floats, Floats]:
-    """Residual time of a less urgent packet on the wire: its mean [s], and the mean of its square."""
+    """Residual time of a less urgent packet on the wire: its mean [s], and the mean of its square [s²]."""
     left, mean, square = 1 - load_before, np.zeros(len(here)), np.zeros(len(here))
     for lower in np.unique(at.priority[at.priority < priority])[::-1]:
         load = np.where(at.priority == lower, at.load, 0.0)
@@ -276,7 +277,7 @@ def _on_the_wire(
 def all_bursts_once_s(at: Arrivals) -> Floats:
     """Wait of each entry (stream at a port) if all other entries send their bursts at once [s].
 
-    It waits for the bursts of equal or higher priority, and for one packet of lower priority.
+    The entry waits for the bursts of equal or higher priority, and for one packet of lower priority.
     Packets of the entry's own source come one after the other. More urgent packets that come meanwhile
     take their part of the port (leftover service of strict priority, J.-Y. Le Boudec and P. Thiran,
     Network Calculus, 2001, §2.4).
@@ -403,7 +404,7 @@ def _slip_s(at: Arrivals, priority: int, own_s: Floats) -> Floats:
 
     This happens at most once per frame: if a packet of the frame is late (`LATE`) and a less urgent
     packet waits. From then on the frame's packets queue. They also queue if a less urgent packet was on the
-    wire when the first one arrived. The standard deviation of the wait is assumed equal to the wait.
+    wire when the frame's first packet arrived. The standard deviation of the wait is assumed equal to its mean.
     """
     lower = at.priority < priority
     load = np.bincount(at.port, np.where(lower, at.load, 0.0))[at.port]

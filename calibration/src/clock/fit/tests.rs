@@ -17,7 +17,8 @@ impl Peer {
         u64::try_from(time).unwrap()
     }
 
-    /// An exchange that starts at an own time and takes so long there, inside and back.
+    /// Returns an exchange that starts at own time `at_ns`, with the given times to the peer,
+    /// inside it and back, in ns.
     fn exchange(&self, at_ns: u64, [there, inside, back]: [u64; 3]) -> Exchange {
         Exchange {
             sent_ns: at_ns,
@@ -27,7 +28,7 @@ impl Peer {
         }
     }
 
-    /// How far a fit is from the truth, without losing digits to the offset.
+    /// Error of a fit at an own time, in ns, computed without losing digits to the offset.
     fn error(&self, fit: &Fit, own_ns: u64) -> f64 {
         let whole = fit.offset_ns.round();
         let beyond = fit.offset_at(own_ns) - whole - self.theta(own_ns);
@@ -49,7 +50,7 @@ fn symmetric_paths_give_offset_and_drift_back() {
     let fit = Fit::of(&exchanges, SECOND, 6 * SECOND).unwrap();
     assert!((fit.drift - 37e-6).abs() < 1e-8, "{}", fit.drift);
     assert!(peer.error(&fit, 3 * SECOND).abs() < 10.0);
-    // Half of the round trip, and what the slope leaves open.
+    // Half of the round trip, plus the uncertainty of the slope.
     assert!(fit.bound_epoch_ns > 19_990.0 && fit.bound_epoch_ns < 20_500.0);
     assert_eq!(fit.exchanges, 100);
     assert_eq!(fit.rtt_min_ns, 40_000);
@@ -84,7 +85,7 @@ fn before_and_after_bound_what_is_between_better_than_before_alone() {
     let early = Fit::of(&before, SECOND, 11 * SECOND).unwrap();
     let late = Fit::of(&both, SECOND, 11 * SECOND).unwrap();
     assert!(late.bound_ns < 40_000.0, "{}", late.bound_ns);
-    // Without the later ones nothing but the greatest drift limits the far end: 500 ppm of 10 s.
+    // Without the later exchanges, only the greatest drift limits the far end: 500 ppm of 10 s.
     assert!(early.bound_ns > 4.9e6 && early.bound_ns < 5.2e6);
     assert!(early.drift.abs() < 30e-6, "{}", early.drift);
     assert!(peer.error(&early, 11 * SECOND).abs() <= early.bound_ns);
@@ -100,7 +101,7 @@ fn a_single_exchange_is_bounded_too() {
     let fit = Fit::of(&one, 1_000_000, 1_045_000).unwrap();
     assert!(peer.error(&fit, 1_020_000).abs() <= fit.bound_ns);
     assert!(fit.bound_ns < 20_100.0);
-    // It says nothing of the slope, so far from it none is assumed.
+    // One exchange does not determine the slope, so the fit assumes nearly none.
     let far = Fit::of(&one, 1_000_000, 1_000_000 + SECOND).unwrap();
     assert!(far.drift.abs() < 25e-6, "{}", far.drift);
     assert!(far.bound_ns > 500_000.0 && far.bound_ns < 530_000.0);
@@ -173,7 +174,7 @@ fn one_clock_is_told_by_order() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Whatever offset, drift and delays: the truth is inside the bound, everywhere in the span.
+    /// For any offset, drift and delays, the true offset is inside the bound over the whole span.
     #[test]
     fn the_truth_lies_inside_the_bound(
         offset_ns in prop_oneof![-(1_i128 << 40)..(1_i128 << 40), 0..(1_i128 << 56)],
@@ -196,7 +197,7 @@ proptest! {
         }
         prop_assert!(peer.error(&fit, fit.epoch_ns).abs() <= fit.bound_epoch_ns);
         prop_assert!(fit.bound_epoch_ns <= fit.bound_ns);
-        // A time of the peer's clock comes back to where it was within the same bound.
+        // Converting a time to the peer's clock and back changes it by at most the same bound.
         let back = fit.own_time_ns(peer.stamp(to)) - i128::from(to);
         prop_assert!((back as f64).abs() <= fit.bound_ns * 1.001 + 2.0);
     }

@@ -9,7 +9,7 @@ use crate::settings::Protocol;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
-/// One-way latency, and how long before its send a frame was due.
+/// One-way latency of a frame, and its lateness (send time minus due time), in ns.
 const LATENCY: u64 = 40_000;
 const LATE: u64 = 2_000;
 
@@ -20,7 +20,7 @@ fn settings() -> RunSettings {
     }
 }
 
-/// The peer's clock less the own one: 100 ppm, and a day apart at own time 0.
+/// Fit of the peer's clock: a drift of 100 ppm, and an offset of a day at own time 0.
 fn fit() -> Fit {
     Fit {
         epoch_ns: 0,
@@ -35,8 +35,8 @@ fn fit() -> Fit {
     }
 }
 
-/// What a stream of 101 frames, 10 ms apart and 40 µs on the way, looks like to an end whose clock
-/// shows `receiver(t)` when the sender's shows `sender(t)`.
+/// Returns the counts of a receiver for a stream of 101 frames, 10 ms apart, with a latency of 40
+/// µs. At time t, the sender's clock shows `sender(t)` and the receiver's clock `receiver(t)`.
 fn received(
     sender: impl Fn(u64) -> u64,
     receiver: impl Fn(u64) -> u64,

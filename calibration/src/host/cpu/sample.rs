@@ -34,8 +34,9 @@ pub struct CoreCounters {
 }
 
 impl CoreCounters {
-    /// One `cpuN …` line of /proc/stat (proc_stat(5)): user nice system idle iowait irq softirq
-    /// steal guest guest_nice. Guests are counted in user and nice as well and taken out there.
+    /// Parses a `cpuN …` line of /proc/stat (proc_stat(5)): user nice system idle iowait irq
+    /// softirq steal guest guest_nice. The kernel counts guests in user and nice as well; they are
+    /// subtracted there.
     fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace();
         let core = words.next()?.strip_prefix("cpu")?.parse().ok()?;
@@ -116,7 +117,7 @@ pub struct CpuSample {
 impl CpuSample {
     /// Reads the counters below `root` (`/` for the live system).
     ///
-    /// Fails where /proc/stat cannot be read or names no core.
+    /// Fails if /proc/stat cannot be read or names no core.
     pub fn read(root: &Path) -> Result<Self> {
         let process_cpu_s = process_cpu_ns() as f64 * 1e-9;
         let before_ns = now_ns();
@@ -160,8 +161,8 @@ impl CpuSample {
     }
 }
 
-/// Sums of a table with a `CPU0 CPU1 …` head and one row of counts a source: (core, sum).
-/// Rows with fewer numbers than cores (ERR, MIS) belong to no core.
+/// Sums each column of a table with the heading `CPU0 CPU1 …` and a row of counts per source;
+/// returns pairs (core, sum). Rows with fewer numbers than cores (ERR, MIS) are skipped.
 fn column_sums(table: &str) -> Vec<(usize, u64)> {
     let mut lines = table.lines();
     let head = lines.next().unwrap_or("").split_ascii_whitespace();
@@ -199,7 +200,8 @@ pub struct ThreadUsage {
 }
 
 impl ThreadUsage {
-    /// The calling thread's, since it started (getrusage(2), RUSAGE_THREAD; CPU time of the thread's own clock).
+    /// Returns the usage of the calling thread since its start (getrusage(2), RUSAGE_THREAD). The
+    /// CPU time is read from the thread's own clock.
     pub fn here() -> Self {
         // SAFETY: a rusage is plain numbers, for which zero is a value.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

@@ -54,7 +54,8 @@ fn a_replayed_window_gives_its_modes_back() {
             involuntary: 2,
         },
     );
-    // Of 30 user ticks 10 were a guest's, of 10 niced ones 5 a niced guest's: 20 + 5 remain.
+    // Of 30 user ticks, 10 were a guest's; of 10 niced ticks, 5 were a niced guest's: 20 + 5
+    // remain.
     let core = usage.cores[0];
     let total = 30.0 + 10.0 + 20.0 + 70.0 + 10.0 + 5.0 + 15.0 + 20.0;
     for (got, ticks) in [
@@ -198,14 +199,14 @@ fn utilisation_stays_between_nothing_and_all() {
 fn modes_sum_to_the_whole_also_where_the_idle_host_did_more_of_one() {
     let sum = |u: &Utilisation| u.user + u.system + u.irq + u.softirq;
     let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
-    // Less user time than the spin alone, as ticks may tell: the others bear the difference.
+    // Coarse ticks may show less user time than the spin; then the other modes are scaled down.
     let now = vec![modes(0, 0.2, 0.3, 0.1)];
     let u = utilisation(&usage(now.clone(), vec![]), &[0], 0.3).unwrap();
     near(u.cpu, 0.3);
     near(sum(&u), u.cpu);
     near(u.system, 3.0 * u.softirq);
     assert_eq!(u.user, 0.0);
-    // More idle than busy: nothing is left of any mode.
+    // The baseline exceeds the busy time, so all modes are 0.
     let u = utilisation(&usage(now, vec![modes(0, 0.9, 0.0, 0.0)]), &[0], 0.0).unwrap();
     assert_eq!((u.cpu, sum(&u)), (0.0, 0.0));
 }

@@ -66,7 +66,7 @@ fn loopback_can_be_asked() {
     assert!(mtu_of("lo").unwrap() >= 1280);
     let settings = InterfaceSettings::read("lo").unwrap();
     assert!(settings.offloads.contains_key("gso"));
-    // Asking for what already is so changes nothing and needs no right.
+    // Requesting the current settings changes nothing and needs no privilege.
     drop(settings.apply("lo").unwrap());
     assert_eq!(InterfaceSettings::read("lo").unwrap(), settings);
 }

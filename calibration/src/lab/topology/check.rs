@@ -4,11 +4,13 @@ use super::{Class, Link, Topology};
 use crate::error::{Error, Result, require};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Interface names are at most 15 characters (IFNAMSIZ less its end), and `to-` takes three.
+/// Greatest length of a node's name. Interface names have at most 15 characters (IFNAMSIZ without
+/// its final zero), and the prefix `to-` takes three.
 const NODE_NAME_MAX: usize = 12;
-/// Namespace names are file names, and people read them.
+/// Greatest length of a topology's name, which is part of file names and read by people.
 const TOPOLOGY_NAME_MAX: usize = 40;
-/// The size table of a limited link has an entry a byte, and fits in a netlink message up to this.
+/// Greatest MTU of a limited link, in bytes. Its size table has an entry per byte, and must fit
+/// into a netlink message.
 const LIMITED_MTU_MAX: u32 = 16_000;
 
 impl Topology {
@@ -97,8 +99,8 @@ impl Topology {
         )
     }
 
-    /// Every node is connected, no two links are the same, switches form no ring, and no host has
-    /// two links into one segment.
+    /// Checks that every node is connected, no two links are the same, switches form no ring, and
+    /// no host has two links into one segment.
     fn check_wiring(&self) -> Result<()> {
         let mut seen = BTreeSet::new();
         let mut segment: BTreeMap<&str, &str> = self

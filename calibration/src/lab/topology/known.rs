@@ -1,4 +1,4 @@
-//! The topologies that come with this tool, in the program itself so that they work from anywhere.
+//! Built-in topologies, embedded in the program so that they are available everywhere.
 
 const KNOWN: &[(&str, &str)] = &[
     ("direct", include_str!("../../../topologies/direct.toml")),

@@ -46,7 +46,8 @@ struct Answering<'a> {
     task: &'a AnswerTask<'a>,
     answered: StreamAnswered,
     vector: Option<Vector>,
-    /// Headers of the questions of one read; a frame too short for one is answered alike.
+    /// Headers of the requests of one read; `None` for a frame too short for a header, which is
+    /// answered too.
     open: Vec<Option<Header>>,
     reply: Vec<u8>,
     before: Option<ThreadUsage>,
@@ -77,7 +78,8 @@ impl AnswerTask<'_> {
     }
 }
 
-/// The caller has closed the connection: outstanding requests need no reply.
+/// Whether an error means that the caller has closed the connection. Outstanding requests then need
+/// no reply.
 fn is_end(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, UnexpectedEof};
     matches!(

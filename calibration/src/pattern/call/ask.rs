@@ -218,7 +218,8 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// If request or reply is too short for a number, any reply matches the last request.
+    /// Whether a frame is the reply to the last request. If request or reply is too short for a
+    /// number, any frame is.
     fn is_answer(&self, frame: &[u8]) -> bool {
         let (tag, seq) = (self.header.tag, self.header.seq - 1);
         !self.numbered || Header::read(frame).is_some_and(|h| h.tag == tag && h.seq == seq)
@@ -245,7 +246,8 @@ impl<'a> Asking<'a> {
         self.timeline.phase(now, 0) == Some(Phase::WarmUp)
     }
 
-    /// The window begins now, not when the schedule said: the warm-up's calls have been answered.
+    /// Starts the window now instead of at its scheduled time, since the warm-up's calls are
+    /// answered.
     pub(super) fn open_window(&mut self) {
         let (settings, stream) = (self.task.settings, self.task.stream);
         self.timeline = Timeline::window_from(settings, stream, clock::now_ns());

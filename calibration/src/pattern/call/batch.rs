@@ -1,7 +1,7 @@
 //! Batched calls: all calls are handed over, then the caller waits once.
 //!
-//! The warm-up is a batch of its own: its calls are answered before the window opens, or they would
-//! take the window's time.
+//! The warm-up is a separate batch. Its calls are answered before the window opens; otherwise they
+//! would take time of the window.
 
 use super::super::wait_for_start;
 use super::ask::{AskTask, Asking, StreamAsked};
@@ -185,8 +185,9 @@ impl Asking<'_> {
         Ok(())
     }
 
-    /// Count in a reply that arrives before `until_ns` to a request sent after `since_ns`.
-    /// Late replies to requests about the warm-up are ignored.
+    /// Waits until `until_ns` for the reply to a request for confirmation sent at `since_ns` or
+    /// later; returns the number of invoked calls in it. Late replies to requests about the warm-up
+    /// are ignored.
     fn how_many<R: FrameReceiver>(
         &self,
         receiver: &mut R,
@@ -205,8 +206,8 @@ impl Asking<'_> {
     }
 }
 
-/// Asks with frames of the tail until one is answered; the answer's number is the count of the window's
-/// calls that were invoked. `None`: nobody answered.
+/// Sends requests for confirmation (frames of the tail) until one is answered. Returns the number
+/// of the window's calls that were invoked, from the reply; `None` without a reply.
 fn ask_how_many<C>(asking: &mut Asking<'_>, connection: &mut C) -> io::Result<Option<u64>>
 where
     C: FrameSender + FrameReceiver,

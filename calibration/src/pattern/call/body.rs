@@ -15,7 +15,7 @@ pub struct Element {
     pub x: f64,
 }
 
-/// As many elements as a payload holds behind its header.
+/// Vector of as many elements as a payload holds behind its header.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vector {
     elements: Vec<Element>,
@@ -24,7 +24,7 @@ pub struct Vector {
 const SIZE: usize = VECTOR_ELEMENT_BYTES as usize;
 
 impl Vector {
-    /// A vector for calls of `payload_bytes`; no two elements are alike.
+    /// Creates a vector for calls of `payload_bytes`; all elements differ.
     pub fn of(payload_bytes: u32) -> Self {
         let count = (payload_bytes as usize).saturating_sub(HEADER_BYTES) / SIZE;
         let elements = (0..count as i32)
@@ -37,7 +37,7 @@ impl Vector {
         Self { elements }
     }
 
-    /// An empty one to decode into, with room for calls of `payload_bytes`.
+    /// Creates an empty vector to decode into, with capacity for calls of `payload_bytes`.
     pub fn room(payload_bytes: u32) -> Self {
         Self {
             elements: Vec::with_capacity(payload_bytes as usize / SIZE),
@@ -54,7 +54,7 @@ impl Vector {
         }
     }
 
-    /// Reads the elements behind the header of `frame`, in place of those it had.
+    /// Replaces the elements by those behind the header of `frame`.
     pub fn decode(&mut self, frame: &[u8]) {
         self.elements.clear();
         let places = frame

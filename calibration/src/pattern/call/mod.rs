@@ -6,8 +6,7 @@
 //! | pattern | requests | replies |
 //! |---|---|---|
 //! | ping-pong, call | each after the previous reply | to each request |
-//! | oneway-batch | all at once, then a request for confirmation | only to the last request, with the count
-//! of invoked calls |
+//! | oneway-batch | all at once, then a request for confirmation | one, with the count of calls |
 //! | twoway-batch | all at once, replies are read meanwhile | to each request |
 
 mod answer;

@@ -9,7 +9,7 @@ const X: Phase = Phase::Window;
 const T: Phase = Phase::Tail;
 /// Bytes of a frame.
 const SIZE: usize = 64;
-/// One-way latency of what arrives at a known time.
+/// One-way latency of test frames, in ns.
 const LATENCY: u64 = 50_000;
 
 fn settings(protocol: Protocol) -> RunSettings {
@@ -19,7 +19,7 @@ fn settings(protocol: Protocol) -> RunSettings {
     }
 }
 
-/// What a receiver makes of `reads`, of which `announced` frames are its own.
+/// Returns a receiver's counts for `reads`; its sender announces `announced` frames.
 fn received(settings: &RunSettings, announced: Option<u64>, reads: Vec<Read>) -> StreamReceived {
     let shared = Shared::new(3);
     if let Some(frames) = announced {
@@ -42,7 +42,7 @@ fn task<'a>(settings: &'a RunSettings, shared: &'a Shared) -> ReceiveTask<'a> {
     }
 }
 
-/// A read at `now` of frames that left a latency earlier.
+/// Returns a read at `now` of frames that were sent [`LATENCY`] earlier.
 fn at(now: u64, frames: &[(Phase, u64)]) -> Read {
     let frames = frames.iter();
     let frames = frames.map(|&(phase, seq)| frame(phase, seq, now - LATENCY, SIZE));
@@ -191,7 +191,7 @@ fn a_read_across_the_edge_gives_no_time_to_its_frames() {
     assert_eq!((span.frames, span.length_ns), (2, 200 * US));
 }
 
-/// Eight of ten come; then nothing for longer than silence may last; then the others.
+/// Eight of ten frames arrive. The other two follow after a silence that is longer than allowed.
 fn with_a_gap(protocol: Protocol) -> StreamReceived {
     let early = (0..8).map(|seq| frame(X, seq, clock::now_ns(), SIZE));
     let late = (8..10).map(|seq| frame(X, seq, clock::now_ns(), SIZE));

@@ -171,7 +171,7 @@ fn a_short_frame_carries_its_phase_alone() {
     assert!(wire.sent.iter().all(|frame| *frame == filled));
 }
 
-/// Looks at the window's edges with times of its own, so that every nanosecond is known.
+/// Passes the window's edges at given times, so that every nanosecond is known.
 #[test]
 fn waiting_is_charged_from_the_windows_start_to_its_end() {
     let (settings, shared) = (timed(0.2, 0.1), Shared::new(1));
@@ -195,7 +195,7 @@ fn waiting_is_charged_from_the_windows_start_to_its_end() {
     assert_eq!(at(310, 700, &mut sending), Some(Phase::Tail));
     assert_eq!(at(320, 700, &mut sending), None);
     let sent = sending.finish(0);
-    // The wait that ended with the first frame behind the window began in it.
+    // The wait before the first frame after the window began inside the window.
     assert_eq!(sent.waited.spin_ns, 39);
     assert_eq!(sent.first_ns, 100_000_000);
 }

@@ -19,7 +19,7 @@ fn settings() -> RunSettings {
     RunSettings::new(Protocol::Udp, 1000)
 }
 
-/// The stream of hand-made ends, as `change` leaves them.
+/// Record of a stream between hand-made ends, after `change`.
 fn stream(change: impl FnOnce(&mut SendReport, &mut ReceiveReport)) -> Record {
     let (mut send, mut recv) = (sender("a"), receiver("a"));
     if let (Some(sent), Some(received)) = (&mut send.sent, &mut recv.received) {

@@ -3,7 +3,7 @@ use crate::host::cpu::Baseline;
 use crate::report::PacingReport;
 use crate::report::hand_made::{asker, idle, modes, receiver, sender};
 
-/// A sender on core 0 and a receiver on core 1, busy for such shares of their second.
+/// Sender on core 0 and receiver on core 1, busy for the given shares of a second.
 fn ends(hosts: [&str; 2], busy: [f64; 2]) -> Ends<EndReport> {
     let (mut send, mut recv) = (sender(hosts[0]), receiver(hosts[1]));
     for end in [&mut send, &mut recv] {
@@ -35,7 +35,7 @@ fn each_end_is_charged_with_its_own_cores() {
     assert!(near(result.cpu_send, 0.5) && near(result.cpu_recv, 0.25));
     assert!(near(result.cpu_send_user, 0.5) && near(result.cpu_send_system, 0.0));
     assert_eq!(result.cpu_quantum, Some(0.01));
-    // What a whole host does is no end's where both are on it.
+    // If both ends are on one host, its busy cores belong to neither end.
     assert_eq!((result.cpu_send_cores, result.cpu_recv_cores), (None, None));
 }
 

@@ -7,7 +7,7 @@ use crate::settings::{Protocol, RunSettings};
 use crate::statistics::SteadyState;
 use serde_json::Map;
 
-/// The flags of a run between two hosts after `change`; without one there are none.
+/// Flags of a run between two hosts after `change`; the unchanged run has none.
 fn raised(change: impl FnOnce(&mut Ends<EndReport>)) -> Vec<String> {
     raised_with_bound(None, change)
 }
@@ -41,7 +41,7 @@ fn received(ends: &mut Ends<EndReport>) -> &mut ReceiveReport {
     ends.recv.received.as_mut().unwrap()
 }
 
-/// Raised by `over` alone, and by nothing at `under`.
+/// Checks that `over` raises this flag alone, and that `under` raises none.
 fn only(
     flag: &str,
     over: impl FnOnce(&mut Ends<EndReport>),
@@ -68,7 +68,7 @@ fn preempted_more_than_ten_times_a_second_and_thread() {
         }
     };
     only(flags::PREEMPTED, two_threads(21), two_threads(20));
-    // Once may happen in the shortest window.
+    // One preemption raises no flag, even in a very short window.
     let short = |count: u64| {
         move |ends: &mut Ends<EndReport>| {
             ends.recv.usage.window_s = 0.01;
@@ -166,7 +166,7 @@ fn a_rate_that_was_missed_though_there_was_time() {
         paced(Some(1001.1), 0.1),
         paced(Some(1000.9), 0.1),
     );
-    // A sender that spends its core in send calls is too slow, not kept from sending.
+    // A sender that spends its time in send calls is saturated, not descheduled.
     only(
         flags::PACING_ERROR,
         paced(Some(500.0), 0.9),

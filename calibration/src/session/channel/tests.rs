@@ -8,7 +8,8 @@ use std::thread;
 
 const SOON: Duration = Duration::from_secs(5);
 
-/// A caller that keeps to the handshake and then says what it likes, and its responder.
+/// Caller that completes the handshake and can then send any bytes, and the channel of its
+/// responder.
 fn hostile() -> (TcpStream, Sealed, Channel) {
     let [(near, (noise, _)), (far, secrets)] = proved();
     (
@@ -18,7 +19,7 @@ fn hostile() -> (TcpStream, Sealed, Channel) {
     )
 }
 
-/// The one part of a short message.
+/// Seals a short message into its only part.
 fn part(sealed: &mut Sealed, message: &[u8]) -> Vec<u8> {
     sealed.seal(message).unwrap().next().unwrap().unwrap()
 }
@@ -150,7 +151,7 @@ fn looking_without_waiting_does_not_wait() {
     for _ in 0..100 {
         assert_eq!(responder.poll(Duration::ZERO), Ok(None));
     }
-    // With a tick of the kernel (1 to 10 ms) for each this would be 100 ms at least.
+    // If each call waited for a kernel tick (1 to 10 ms), this would take at least 100 ms.
     assert!(
         started.elapsed() < Duration::from_millis(80),
         "{:?}",
@@ -283,7 +284,7 @@ fn answers_to_earlier_questions_win_no_time() {
 fn a_large_report_travels_to_the_caller_and_its_memory_is_given_back() {
     let [(near, secrets), (mut far, (noise, _))] = proved();
     let mut caller = Channel::new(near, secrets).unwrap();
-    // It is read whole, and only then refused, for it is no report.
+    // The message is read as a whole and only then refused, since it is not a report.
     let writer = thread::spawn(move || {
         for part in Sealed::new(noise)
             .seal(&vec![b' '; REPORT_MAX_BYTES])

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::thread;
 
-/// What a responder says to who says `bytes`, and what it makes of them.
+/// Returns a responder's answer to a caller that sends `bytes`, and the responder's result.
 fn hear(bytes: &[u8]) -> (Vec<u8>, Result<Secrets>) {
     let (mut near, far) = sockets();
     let responder = thread::spawn(move || as_responder(&far, &key()));
@@ -16,7 +16,7 @@ fn hear(bytes: &[u8]) -> (Vec<u8>, Result<Secrets>) {
     (heard, responder.join().unwrap())
 }
 
-/// What a caller makes of who says `bytes`.
+/// Returns a caller's result if the responder sends `bytes`.
 fn answer(bytes: &[u8]) -> Result<Secrets> {
     let (near, mut far) = sockets();
     let caller = thread::spawn(move || as_caller(&near, &key()));
@@ -25,7 +25,8 @@ fn answer(bytes: &[u8]) -> Result<Secrets> {
     caller.join().unwrap()
 }
 
-/// The three messages of a handshake, each as `change` leaves it, and what caller and responder make of them.
+/// Runs a handshake whose three messages `change` may modify. Returns these messages, and the
+/// results of caller and responder.
 fn relay(change: impl Fn(usize, &mut [u8])) -> ([Vec<u8>; 3], [Result<Secrets>; 2]) {
     let ((near, far), (here, there)) = (sockets(), sockets());
     let caller = thread::spawn(move || as_caller(&near, &key()));
@@ -138,7 +139,7 @@ fn any_byte_changed_on_the_way_ends_it() {
                     message[byte] ^= 1 << (byte % 8);
                 }
             });
-            // The caller has done its part when it sends the proof.
+            // The caller's part ends when it sends the proof (message 2).
             let ended = (caller.is_err() || number == 2) && responder.is_err();
             assert!(ended, "byte {byte} of message {number}");
         }

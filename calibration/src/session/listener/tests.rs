@@ -42,7 +42,8 @@ impl Server {
         started.elapsed()
     }
 
-    /// A session, once there is a seat for it: the last one gives its seat back when its thread ends.
+    /// Opens a session; retries until the thread of an earlier session has ended and freed its
+    /// place.
     fn seat(&self) -> Channel {
         let started = Instant::now();
         loop {

@@ -11,7 +11,7 @@ fn setup(mac: Option<[u8; 6]>) -> Message {
     })
 }
 
-/// One of each but the report, whose test is in `fuzz_parsers`.
+/// One message of each kind except the report, whose test is in `fuzz_parsers`.
 fn every_small_one() -> Vec<Message> {
     let exchange = Exchange {
         sent_ns: 1,

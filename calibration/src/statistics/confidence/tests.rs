@@ -91,7 +91,7 @@ fn runs_that_all_lost_nothing_are_sure() {
     assert_eq!(RULE.judge(&[-1.0, 0.0, 1.0]).relative_half_width, None);
 }
 
-/// Stopping at the first narrow interval must still hold the mean as often as promised.
+/// The intervals at which the rule stops must contain the mean as often as their confidence states.
 #[test]
 fn stopping_early_keeps_the_promise() {
     let mut state = 88_172_645_463_325_252_u64;

@@ -13,7 +13,7 @@ fn run(frames: u64, latency: impl Fn(u64) -> Option<i64>) -> SliceRecorder {
     recorder
 }
 
-/// Something that looks like noise and is the same every time.
+/// Values that look like noise and are the same in every run.
 fn noise(i: u64) -> i64 {
     (i.wrapping_mul(6_364_136_223_846_793_005)
         .wrapping_add(1_442_695_040_888_963_407)

@@ -1,6 +1,6 @@
-//! Who may connect to the caller's sockets: a ZAP handler (ZeroMQ RFC 27) that lets each socket's
-//! peer in once, if it comes from the peer's address with the session's token as its password
-//! (PLAIN, RFC 24), and nobody after that.
+//! Admission to the caller's sockets by a ZAP handler (ZeroMQ RFC 27). It admits one peer to each
+//! socket: from the peer's address, with the session's token as its password (PLAIN, RFC 24). After
+//! that, it admits nobody.
 
 use super::super::Token;
 use super::super::joining::Joining;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use subtle::ConstantTimeEq;
 
-/// Where libzmq asks.
+/// Endpoint at which libzmq asks the handler.
 const ENDPOINT: &str = "inproc://zeromq.zap.01";
-/// User name of the data connections; the password is what counts.
+/// User name of the data connections; only the password is checked.
 pub const USER: &str = "icprobe";
 /// Frames of a request with the PLAIN mechanism.
 const REQUEST_FRAMES: usize = 8;
@@ -24,13 +24,13 @@ pub fn password(token: &Token) -> String {
     token.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The handler; requests wait until [`Door::admit`].
+/// ZAP handler; requests wait until [`Door::admit`].
 pub struct Door {
     socket: Socket,
 }
 
 impl Door {
-    /// Takes the place of the context's handler; before any socket is bound.
+    /// Registers the handler of the context; call it before any socket is bound.
     pub fn new(context: &Arc<Context>) -> Result<Self> {
         let socket = Socket::new(context, name::REP)?;
         let ready = socket
@@ -40,11 +40,11 @@ impl Door {
         Ok(Self { socket })
     }
 
-    /// Lets one peer in to each of `count` sockets, whose ZAP domains are their numbers, then
-    /// closes the door.
+    /// Admits one peer to each of `count` sockets, whose ZAP domains are their numbers. After that,
+    /// nobody is admitted.
     ///
     /// # Errors
-    /// Not all came within `deadline`.
+    /// If not all peers come within `deadline`.
     pub fn admit(
         self,
         count: usize,
@@ -72,7 +72,7 @@ impl Door {
         Ok(())
     }
 
-    /// version, request id, domain, address, identity, mechanism, credentials …
+    /// Receives a request: version, request id, domain, address, identity, mechanism, credentials …
     fn request(&self) -> io::Result<Vec<Vec<u8>>> {
         let mut message: Message = self.socket.message();
         let mut frames = Vec::new();
@@ -100,7 +100,8 @@ impl Door {
     }
 }
 
-/// Whether a request is the peer's first with the right password; takes its place if so.
+/// Whether a request is the peer's first to its socket, with the right password; if so, marks the
+/// socket as taken.
 fn judge(request: &[Vec<u8>], joining: &Joining, password: &str, open: &mut [bool]) -> bool {
     if request.len() != REQUEST_FRAMES || request[5] != b"PLAIN" {
         return false;

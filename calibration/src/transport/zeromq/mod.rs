@@ -1,12 +1,12 @@
-//! ZeroMQ over TCP: a frame a message, a stream a pair of sockets.
+//! ZeroMQ over TCP: each frame is a message, and each stream a pair of sockets.
 //!
 //! Streams go PUSH to PULL, PUB to SUB or, acknowledged one by one, REQ to REP. Ping-pong and
-//! synchronous calls use REQ and REP. Batched calls go both ways at once, which REQ and REP cannot:
-//! they use two pairs of PUSH and PULL, one for questions and one for answers, so that two threads
-//! can each have a socket of their own. PUB is opened as XPUB, which is the same to send with and
+//! synchronous calls use REQ and REP. Batched calls go both ways at once, which REQ and REP do not
+//! support. They use two pairs of PUSH and PULL, one for requests and one for replies, so that two
+//! threads can each have their own socket. PUB is opened as XPUB, which sends in the same way and
 //! lets both ends wait until the subscriber has joined.
 //!
-//! The caller binds, the responder connects, whoever sends.
+//! The caller binds and the responder connects, whichever end sends.
 
 mod admission;
 mod library;
@@ -29,7 +29,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Pause between two looks whether a connection stands.
+/// Interval between two checks whether a connection is up.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// One end's sockets before they are joined.
@@ -45,7 +45,7 @@ pub struct Opened {
 /// Opens one end's sockets. The caller's sockets are bound but admit no peer yet.
 ///
 /// # Errors
-/// libzmq is missing, or does not have what the settings ask for.
+/// If libzmq is missing, or lacks a feature that the settings need.
 pub fn open(
     role: Role,
     place: &Place,
@@ -96,10 +96,10 @@ fn bind(socket: &Socket, index: usize, place: &Place) -> Result<u16> {
 }
 
 impl Opened {
-    /// Connects or lets the peer in, and waits until frames can go.
+    /// Connects or admits the peer, and waits until frames can be sent.
     ///
     /// # Errors
-    /// The peer did not come within `deadline`, or announced too few ports.
+    /// If the peer does not come within `deadline`, or announced too few ports.
     pub fn join(
         self,
         peer: IpAddr,
@@ -148,8 +148,8 @@ fn connect(socket: &Socket, peer: IpAddr, port: u16, token: &Token) -> Result<()
     connected().or_peer(format!("cannot connect ZeroMQ to {to}"))
 }
 
-/// Waits until what is sent goes to the peer: connected; a publisher waits for the subscription,
-/// a subscriber for the publisher's welcome. PULL and REP have nothing to wait for.
+/// Waits until sent frames reach the peer. PUSH and REQ wait for the connection, a publisher for
+/// the subscription, and a subscriber for the publisher's welcome. PULL and REP do not wait.
 fn wait_joined(socket: &Socket, peer: IpAddr, until: Instant) -> Result<()> {
     let kind = socket.kind();
     let wanted = match kind {
@@ -175,7 +175,7 @@ fn wait_joined(socket: &Socket, peer: IpAddr, until: Instant) -> Result<()> {
     Ok(())
 }
 
-/// A socket of one half, or of both where they take turns.
+/// Socket of one half, or of both halves if they take turns.
 enum Handle {
     Own(Socket),
     Shared(Arc<Mutex<Socket>>),
@@ -254,7 +254,7 @@ impl FrameSender for Sender {
     }
 }
 
-/// Receives frames as messages, without a copy of its own.
+/// Receives frames as messages, without copying them.
 pub struct Receiver {
     handle: Handle,
     wait: Wait,

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 /// Linger time of a closed socket, in milliseconds.
 const LINGER_MS: c_int = 2000;
-/// Longest message accepted at least, in bytes: room for the handshake's own.
+/// Least limit on the length of received messages, in bytes, so that the handshake's messages fit.
 const LONGEST_BYTES: usize = 8192;
 
 /// Welcome message of a publisher to a new subscriber.
@@ -59,7 +59,8 @@ impl Shape {
         }
     }
 
-    /// The kinds of sockets of one stream, at the end that asks (or sends) or at the other.
+    /// Socket types of one stream: at the end that sends (or requests) if `asks`, otherwise at the
+    /// other end.
     pub fn kinds(self, asks: bool) -> &'static [c_int] {
         match (self, asks) {
             (Self::Pipeline, true) => &[name::PUSH],
@@ -155,8 +156,9 @@ fn set_common(socket: &Socket, place: &Place, options: &Options) -> io::Result<(
     socket.set(name::LINGER, linger(socket.kind()))?;
     let longest = options.receive_bytes.max(LONGEST_BYTES) as i64;
     socket.set_bytes(name::MAXMSGSIZE, &longest.to_ne_bytes())?;
-    // Frames wait in the sender until there is a connection, not in a queue for one to come. Not
-    // where frames are received: there it throws away what came before a connection ended.
+    // At senders, frames wait in the application until there is a connection, not in a queue for a
+    // future connection. Receivers do not set this option, since it would drop messages that came
+    // before a connection ended.
     let sends_first = matches!(socket.kind(), name::PUSH | name::XPUB | name::REQ);
     socket.set(name::IMMEDIATE, c_int::from(sends_first))?;
     socket.set(name::IPV6, c_int::from(place.local.is_ipv6()))?;

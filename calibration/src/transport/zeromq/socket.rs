@@ -49,7 +49,7 @@ pub mod name {
     pub const POLL_OUT: c_int = 2;
 }
 
-/// The I/O threads of one end of a run.
+/// Context of libzmq: the I/O threads of one end of a run.
 pub struct Context {
     library: Library,
     pointer: *mut c_void,
@@ -140,7 +140,7 @@ impl Socket {
         })
     }
 
-    /// Its kind, of [`name`].
+    /// Socket type, one of the constants in [`name`].
     pub fn kind(&self) -> c_int {
         self.kind
     }
@@ -202,7 +202,7 @@ impl Socket {
     /// The port the socket is bound to.
     ///
     /// # Errors
-    /// It is bound to none.
+    /// If the socket is bound to no port.
     pub fn port(&self) -> Result<u16> {
         let mut bytes = [0; 256];
         let length = self
@@ -238,7 +238,7 @@ impl Socket {
         Err(self.library().error())
     }
 
-    /// Room for a message.
+    /// Creates an empty message.
     pub fn message(&self) -> Message {
         Message::new(&self.context)
     }
@@ -262,7 +262,7 @@ struct Raw([u8; 64]);
 
 /// A received message, which the library keeps in its own memory.
 pub struct Message {
-    /// In its own place, so that it stays where the library knows it.
+    /// Boxed, so that its address, which the library keeps, stays the same.
     raw: Box<Raw>,
     context: Arc<Context>,
 }
@@ -287,8 +287,8 @@ impl Message {
     pub fn bytes(&mut self) -> &[u8] {
         let pointer = self.pointer();
         let library = &self.context.library;
-        // SAFETY: the message is initialised; its bytes stay until it is received into or closed,
-        // for both of which it must be borrowed anew.
+        // SAFETY: the message is initialised. Its bytes stay valid until it is received into or
+        // closed, and both need a new mutable borrow.
         unsafe {
             let length = (library.message_size)(pointer);
             let data = (library.message_data)(pointer).cast::<u8>();

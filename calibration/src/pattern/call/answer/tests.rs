@@ -21,7 +21,8 @@ fn task<'a>(settings: &'a RunSettings, shared: &'a Shared) -> AnswerTask<'a> {
     }
 }
 
-/// What it answers to frames that come one by one, a millisecond apart, until the peer closes.
+/// Returns the counts and replies for requests that arrive one by one, a millisecond apart, until
+/// the peer closes.
 fn answered(settings: &RunSettings, questions: Vec<Vec<u8>>) -> (StreamAnswered, Vec<Vec<u8>>) {
     let reads = (1..).zip(questions);
     let mut reads: Vec<Read> = reads.map(|(n, q)| Read::At(n * MS, vec![q])).collect();
@@ -113,7 +114,7 @@ fn one_way_calls_are_counted_and_the_question_how_many_is_answered() {
     let (answered, sent) = answered(&settings(Pattern::OnewayBatch, 64), calls);
     assert_eq!((answered.window_frames, answered.run_frames), (7, 10));
     let counts: Vec<(u64, u64)> = headers(&sent).iter().map(|h| (h.seq, h.sent_ns)).collect();
-    // The count, and when the question was asked.
+    // Pairs of the count of invoked calls and the send time of the request for it.
     assert_eq!(counts, [(0, 1001), (7, 1009)]);
 }
 

@@ -101,7 +101,7 @@ fn frames_without_room_for_a_number_answer_what_was_asked_last() {
 fn a_lost_answer_is_given_up_and_a_late_one_is_none() {
     let settings = pings(Protocol::Udp, 64, 5);
     let mut kept = Vec::new();
-    // The answer to the third question comes with that to the fourth, before it.
+    // The reply to the third request arrives late, just before the reply to the fourth.
     let mut peer = Peer::that(move |n, question: &[u8]| match n {
         2 => {
             kept = question.to_vec();
@@ -124,7 +124,8 @@ fn a_lost_answer_is_given_up_and_a_late_one_is_none() {
 fn a_late_answer_without_a_number_is_thrown_away_before_the_next_question() {
     let settings = pings(Protocol::Udp, 8, 3);
     let mut peer = Peer::that(|n, _: &[u8]| match n {
-        // One answer too many; and then none where that one must not count.
+        // The first request gets two replies. The second gets none, and must not count the surplus
+        // reply.
         0 => vec![vec![1; 8]; 2],
         1 => vec![],
         _ => vec![vec![1; 8]],

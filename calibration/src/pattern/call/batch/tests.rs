@@ -33,7 +33,8 @@ fn answer(header: Header) -> Vec<u8> {
     frame
 }
 
-/// Invokes all calls but those it loses, and says how many of the window's when asked.
+/// Returns a peer that invokes all calls except those for which `loses` is true. It replies to a
+/// request for confirmation with the number of invoked calls of the window.
 fn invokes(loses: impl Fn(u64) -> bool + Send) -> impl FnMut(usize, &[u8]) -> Vec<Vec<u8>> + Send {
     let (mut window, mut invoked) = (0, 0);
     move |_, call: &[u8]| {
@@ -115,7 +116,8 @@ fn a_lost_question_how_many_is_asked_again() {
     assert_eq!(asks.iter().filter(|h| h.phase == Phase::Tail).count(), 2);
 }
 
-/// The warm-up's question is answered twice; the second answer is still there when the window's is asked.
+/// The peer answers the warm-up's request for confirmation twice. Its second reply is still unread
+/// when the window's request is sent.
 #[test]
 fn a_late_confirmation_of_the_warm_up_is_none_of_the_window() {
     let settings = batch(Pattern::OnewayBatch, Protocol::Udp, 0.01);
