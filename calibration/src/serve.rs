@@ -173,7 +173,7 @@ impl Responder {
     /// all cores.
     fn cpus_for(&self, callers: Vec<usize>, caller: &Identity) -> Vec<usize> {
         let own = crate::host::scheduling::available_cpus();
-        let here = caller.boot_id == Identity::here().boot_id;
+        let here = caller.same_host(&Identity::here());
         match &self.cpus {
             Some(cpus) => cpus.clone(),
             None if here => callers

@@ -85,14 +85,17 @@ impl Identity {
         }
     }
 
+    /// Whether both ends run on one host; false if a boot identifier is unknown.
+    pub fn same_host(&self, other: &Self) -> bool {
+        !self.boot_id.is_empty() && self.boot_id == other.boot_id
+    }
+
     /// Whether both ends read the same clock; false if a boot identifier is unknown.
     ///
     /// Virtual machines resumed from one snapshot may share a boot id without sharing a clock;
     /// [`fit::one_clock`] tells them apart.
     pub fn same_clock(&self, other: &Self) -> bool {
-        !self.boot_id.is_empty()
-            && self.boot_id == other.boot_id
-            && self.time_namespace == other.time_namespace
+        self.same_host(other) && self.time_namespace == other.time_namespace
     }
 }
 
@@ -154,5 +157,11 @@ mod tests {
         other.boot_id = "00000000-0000-0000-0000-000000000000".into();
         assert!(!here.same_clock(&other));
         assert!(!Identity::default().same_clock(&Identity::default()));
+    }
+
+    #[test]
+    fn hosts_without_a_boot_identifier_are_not_taken_for_one() {
+        assert!(Identity::here().same_host(&Identity::here()));
+        assert!(!Identity::default().same_host(&Identity::default()));
     }
 }

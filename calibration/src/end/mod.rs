@@ -98,7 +98,7 @@ impl End {
     /// The interface refuses the settings.
     pub fn prepare(spec: EndSpec) -> Result<Self> {
         let identity = Identity::here();
-        let same_host = identity.boot_id == spec.peer.boot_id;
+        let same_host = identity.same_host(&spec.peer);
         let mut end = Self {
             asks: spec.settings.sends(spec.role),
             tag: spec.tag,

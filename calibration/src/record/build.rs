@@ -92,7 +92,7 @@ impl Ends<EndReport> {
 
     /// Whether both ends are on one host, independent of their clocks.
     pub(super) fn same_host(&self) -> bool {
-        self.send.identity.boot_id == self.recv.identity.boot_id
+        self.send.identity.same_host(&self.recv.identity)
     }
 }
 
