@@ -278,8 +278,8 @@ def pilot(settings: Settings) -> Run:
 def first_runs(runs: Sequence[Run], settings: Settings) -> list[Run]:
     """Choose the runs of the first step of a calibration, all at unlimited load.
 
-    On each side of the first packet break, they have the least, the middle and the greatest payload.  Their results
-    give the capacity at each payload, which determines the loads within capacity.
+    Each curve gets one run at the least, the middle and the greatest payload on each side of its first packet break.
+    The results give the capacity at each payload, which determines the loads within capacity.
     """
     found: list[Run] = []
     for curve in curves([run for run in runs if run.unlimited]):

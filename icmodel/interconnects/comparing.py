@@ -310,7 +310,7 @@ def _judged(
 def _stream_bounds(
     case: UseCase, candidate: Candidate, wire: Wire, derived: Derivations
 ) -> tuple[Mapping[str, _Bounds], tuple[Derivation, ...]]:
-    """Compute the bounds of the wire for each stream, and derive the numbers of shared interfaces from these bounds.
+    """Compute the bounds of the wire for each stream, and derive goodput and latency at shared interfaces from them.
 
     If the protocol cannot carry the frames, the goodput is 0. The latency is the transmission time of a frame plus the
     delay of the use case's cable; switches add no delay.

@@ -26,7 +26,10 @@ RELIABLE = ("tcp",)
 DENSE = 1 << 17
 """Greatest length of the list in which large blocks of questions look up theory by payload [B]."""
 MANY = 8
-"""Greatest length of this list per question of a block; for smaller blocks, theory is computed for each question."""
+"""Greatest ratio of the length of the list of theory (see `DENSE`) to the number of questions in a block.
+
+Above this ratio, theory is computed for each question instead.
+"""
 LIMITING = ("cores", "switches", "endpoints", "distance_m")
 """Parameters of a question for which a dataset needs rows or a rule."""
 BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="extrapolate")'

@@ -184,11 +184,11 @@ _RANGE = (
     (1.414, 1), (1.912, 2), (2.239, 3), (2.481, 4), (2.673, 5),
     (2.830, 5), (2.963, 6), (3.078, 7), (3.179, 8),
 )  # fmt: skip
-"""Expected range of 2 to 10 normally distributed runs, in standard deviations, with degrees of freedom.
+"""Expected difference of the greatest and the least of n normally distributed runs, in standard deviations.
 
-The degrees of freedom are those of a standard deviation estimated from the range (rounded).  Source: A. J. Duncan,
-Quality Control and Industrial Statistics, 1974, table D3 (d2* of one sample).  More than ten runs use the values for
-ten runs.
+There is one entry for each n from 2 to 10.  The second number is the degrees of freedom of a standard deviation
+estimated from the range (rounded).  Source: A. J. Duncan, Quality Control and Industrial Statistics, 1974, table D3
+(d2* of one sample).  More than ten runs use the values for ten runs.
 """
 
 

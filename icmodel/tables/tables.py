@@ -29,7 +29,8 @@ The list is used for at least `FEW` requests, and payloads below `DENSE` [B].
 Usable = Callable[[Configuration], Bools | None]
 """Type of a function that marks the usable payloads of a configuration's curves at limited loads.
 
-The function returns a boolean mask (curves by load, cells) over payload intervals (cells); ``None`` means all cells.
+The function returns a boolean mask of shape (curves, cells). The curves are in the order of their loads, and a cell is
+a payload interval. ``None`` means that all cells are usable.
 """
 
 

@@ -157,7 +157,7 @@ def _results(block: Section, version: str, notes: Sequence[str]) -> Iterator[Res
             if not possible:
                 raise RecordError(
                     f"line {row.line}: {rate_text} Mbytes/sec contradict the {moved.value / 1e6:.6g} Mb/s computed from "
-                    "the rest of the row, with the megabyte of the rows above: a number was changed"
+                    "the rest of the row (with a megabyte as large as in the rows above): a number was changed"
                 )
             megabytes = possible
         if size > 0:

@@ -93,7 +93,10 @@ SLACK = 5e-3
 It allows for parallel streams that do not end at the same time.
 """
 CSV_SLACK = 0.02
-"""Relative tolerance between rate and bytes divided by seconds in CSV, which prints the requested seconds."""
+"""Relative tolerance between the printed rate and the quotient of bytes and seconds in CSV.
+
+CSV prints the requested duration, not the measured one.
+"""
 DIGITS = 3
 """Least number of significant digits that the printed gap between datagrams needs to compute the load from it."""
 DEFAULT_BYTES, DEFAULT_BPS = {"tcp": 128 * 2**10, "udp": 1470}, 2.0**20

@@ -314,10 +314,11 @@ def _losses_beside(
 
 
 def _excess(resources: SharedResources, allocation: Allocation) -> dict[tuple[str, int], float]:
-    """Excess of the overloaded classes of a port over what arrives of a stream of its other classes.
+    """Ratio of the excess load of a port to the load of a stream in a class that is not overloaded.
 
-    Keys are pairs of the port and the index of the stream. The share of a stream in an overloaded class
-    includes its loss already. The interface behind a port also counts, since its frames wait at the port.
+    Keys are pairs of the port and the index of the stream. The excess load is the load of the overloaded classes
+    beyond their rates. Streams of these classes are left out, since their shares include the loss. The interface
+    behind a port counts as part of the port, since its frames wait there.
     """
     dropped = np.maximum(allocation.demand - allocation.available, 0.0)
     full = allocation.demand > allocation.available * (1 + SAME)

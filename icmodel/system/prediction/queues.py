@@ -345,8 +345,8 @@ def sent_at_once(stream: Stream) -> bool:
 def paced_bps(port: Port, stream: Stream) -> float:
     """Greatest rate at which packets of a stream leave a port [b/s]: the port's rate, or an idle slope.
 
-    A shaped class earns credit only while it waits. So packets that come at once follow each other at
-    its idle slope (IEEE 802.1Q-2022 §8.6.8.2).
+    A shaped class earns credit only while it waits. So packets of a class that arrive together leave one after
+    another at the idle slope of the class (IEEE 802.1Q-2022 §8.6.8.2).
     """
     if not isinstance(port.scheduler, CreditBased):
         return port.rate_bps

@@ -198,7 +198,7 @@ def standing_queue_s(bits: Floats, round_trip_s: Floats, rate_bps: float) -> flo
 def allocate(flows: Flows, resources: Resources) -> Allocation:
     """Share all resources among flows in proportion to the flows' weights.
 
-    Classes of a port share its rate in rounds, until the rate that each class leaves no longer changes.
+    Classes of a port share its rate in rounds. The rounds end once each class leaves the same rate to the others as before.
     If the rates still change after `CLASS_ROUNDS`, the last loads are scaled to the rate of the port.
     """
     capacity = resources.capacity
