@@ -114,8 +114,8 @@ class _Package(ModuleType):
     """Module class of icmodel; a room never replaces the public function of the same name.
 
     Without this class, the import of the room ``icmodel.report`` would replace the function
-    ``icmodel.report``. The same holds for ``recommend``, ``sweep`` and ``verify``.
-    ``from icmodel.report import ...`` works as usual.
+    ``icmodel.report``. The rooms ``recommend``, ``sweep`` and ``verify`` would replace functions
+    too. ``from icmodel.report import ...`` works as usual.
     """
 
     def __setattr__(self, name: str, value: object) -> None:

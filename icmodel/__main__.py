@@ -1,4 +1,4 @@
-"""Entry point of the command ``icmodel`` and of ``python -m icmodel``; Ctrl-C ends it quietly, even during imports."""
+"""Entry point of the command ``icmodel`` and of ``python -m icmodel``; Ctrl-C ends the command quietly."""
 
 import gc
 import os
@@ -20,14 +20,14 @@ A short command ends before the first collection.
 
 
 def exit_at_once(_number: int, _frame: FrameType | None) -> None:
-    """Handle Ctrl-C during imports: exit at once, since nothing needs to be cleaned up."""
+    """Handle Ctrl-C during imports: exit immediately, since nothing needs to be cleaned up."""
     os._exit(INTERRUPTED)
 
 
 def report_uncaught(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Print the traceback of an uncaught exception; after Ctrl-C exit without one."""
+    """Print the traceback of an uncaught exception; after Ctrl-C, exit without a traceback."""
     if issubclass(kind, KeyboardInterrupt):
         os._exit(INTERRUPTED)
     sys.__excepthook__(kind, error, trace)

@@ -1,4 +1,4 @@
-"""Documents: read TOML and JSON with one kind of error, write values as both, and write files atomically.
+"""Documents: read and write TOML and JSON, with one kind of error; and write files atomically.
 
 For some damaged documents, Python's parsers raise unusual errors: a `RecursionError` for deep nesting,
 a plain `ValueError` for a number with thousands of digits. The readers of this module raise the parser's

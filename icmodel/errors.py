@@ -154,7 +154,7 @@ class Fault(NamedTuple):
     place : Place
         The wrong value.
     needs : tuple of Place
-        Values on which the mistake depends.  If one of them is wrong itself, the mistake is left out.
+        Values on which the mistake depends.  If such a value is wrong, the mistake is left out.
     cause : str
         Cause of the mistake.  If several mistakes have the same cause, only the first is kept.
     also : tuple of Place
@@ -200,7 +200,7 @@ class Mistakes:
     toml: str = ""
     document: Mapping[str, Any] = field(default_factory=dict)
     numbers: dict[str, list[int]] = field(default_factory=dict, init=False)
-    """Indices in the file of the tables that are still checked, by name of the list of tables.
+    """File indices of the tables that are still checked, by name of their list.
 
     A list without an entry is checked in full.
     """
@@ -369,7 +369,7 @@ def _leads_to(here: Place, place: Place) -> bool:
 
 
 def is_spelt(field: object, key: object) -> bool:
-    """Whether a key of a file stands for a field: itself, or ``rate`` for ``rate_bps``.
+    """Whether a key stands for a field: by its full name, or without unit suffix (``rate`` for ``rate_bps``).
 
     >>> is_spelt("rate_bps", "rate"), is_spelt("rate_bps", "length")
     (True, False)

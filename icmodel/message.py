@@ -17,7 +17,7 @@ from icmodel.requirement import while_all_passes
 
 LATENCY = "latency_mean_s"
 AT_ONCE, CAPTURED = "message_latency_s", "message_latency_paced_s"
-"""Names of the latency metrics of a whole message: sent at once, and sent while it is captured."""
+"""Names of the latency metrics of a whole message: complete before it is sent, and sent while it is captured."""
 MESSAGE_METRICS = (AT_ONCE, CAPTURED)
 
 
@@ -62,7 +62,7 @@ def message_latency(model: Model, prediction: Prediction, message: Message) -> d
     model : Model
         Model that predicts the stream.
     prediction : Prediction
-        Prediction of the message's stream by this model; its rate is the rate at which frames are captured.
+        Prediction of the message's stream by this model; the stream's rate is the rate at which frames are captured.
     message : Message
         Size of the message, and its capture time if the message is captured over a time.
 
@@ -119,7 +119,7 @@ def sent_at_once(
     goodput: Estimate,
     loss: Estimate | None = None,
 ) -> Estimate:
-    """Latency of a message that is sent at once [s].
+    """Latency of a message that is complete before it is sent [s].
 
     It is the latency of one frame, plus the time of the remaining bytes at the goodput of an unlimited sender.
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST = 2**53
-"""Greatest valid value of a count; a float represents every whole number up to this one exactly."""
+"""Greatest valid value of a count; a float represents every whole number up to this value exactly."""
 ROUNDING = 2
 """Greatest rounding error of a requested goodput, rate × payload × 8, in units in the last place.
 
-It occurs if the rate was itself computed from a goodput.
+The error occurs if the rate was itself computed from a goodput.
 """
 EXPONENT = 0x7FF0_0000_0000_0000
 """Bits of the exponent in a float of 64 bits."""

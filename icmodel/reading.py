@@ -335,7 +335,7 @@ def read_document(text: str, file: str, form: Form[D]) -> tuple[D | None, Mistak
     Raises
     ------
     IcmodelError
-        If the text is not TOML, or of another version.  The class of the exception is ``form.error``.
+        If the text is not TOML, or has another version.  The class of the exception is ``form.error``.
     """
     mistakes = Mistakes(file, text)
     try:

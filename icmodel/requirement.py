@@ -192,9 +192,9 @@ def outcome_text(outcome: str) -> str:
 def while_all_passes(latency: Estimate, goodput: Estimate, produced_bps: float) -> Estimate:
     """Correct a latency for the case that the stream cannot carry all produced data.
 
-    If the goodput is less than the produced rate, the queue grows without limit.  Then both ends of the
-    latency are infinite, and its value is NaN.  If the goodput's interval contains the produced rate, the latency
-    has no upper limit.  A queue with a load above 1 has no steady state: L. Kleinrock, Queueing Systems, vol. 1, 1975.
+    If the goodput is less than the produced rate, the queue grows without limit.  Then low and high of the latency are
+    infinite, and its value is NaN.  If the goodput's interval contains the produced rate, the latency has no upper
+    limit.  A queue with a load above 1 has no steady state: L. Kleinrock, Queueing Systems, vol. 1, 1975.
 
     Parameters
     ----------

@@ -119,7 +119,7 @@ NO_WORK = ApplicationWork()
 
 
 def slowest(works: Iterable[ApplicationWork]) -> ApplicationWork:
-    """Combine the application work of several devices: the greatest value of each field; 0 if none is given."""
+    """Combine the application work of several devices: the greatest value of each field; 0 without devices."""
     every = list(works) or [NO_WORK]
     return ApplicationWork(
         **{field.name: max(getattr(one, field.name) for one in every) for field in fields(NO_WORK)}

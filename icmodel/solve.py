@@ -23,7 +23,7 @@ from icmodel.scenario import Scenario
 REFUSALS = (OutOfDomain, ScenarioError, DatasetError)
 """Errors that a model raises for a scenario that its dataset cannot predict."""
 AT_ONCE = 1 << 17
-"""Greatest number of payloads that are predicted at once; a longer range is searched on a coarse grid, then refined."""
+"""Greatest number of payloads that are predicted together; a longer range is searched on a coarse grid, then refined."""
 Goodput = Callable[[float | None], Estimate | None]
 """Type of a function that predicts the goodput [b/s] at a rate [1/s].
 
@@ -208,7 +208,7 @@ def goodput_by_rate(scenario: Scenario, model: Model) -> Goodput:
 
 
 def least_rate_fps(goodput_bps: float, payload_bytes: int) -> int:
-    """Least whole number of frames per second whose payload makes up a goodput [b/s].
+    """Least whole frame rate [1/s] that carries a goodput [b/s].
 
     >>> least_rate_fps(8e6, payload_bytes=1000)
     1000

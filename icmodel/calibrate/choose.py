@@ -301,8 +301,8 @@ def surfaces(seen: Mapping[str, Observed], mtu_bytes: int) -> dict[str, Surface]
 def _kind(metric: str) -> str:
     """Kind of cost model for the surface of a metric.
 
-    The model of ratios is a constant, that of goodput is costs per frame, byte and packet.  Other metrics also have the
-    delay of a queue.
+    Ratios have a constant cost model.  Goodput has costs per frame, byte and packet.  Other metrics have these costs
+    and a queueing delay.
     """
     if metric in RATIOS:
         return CONSTANT
@@ -351,8 +351,8 @@ def carried(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
 def edges(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
     """Choose two runs on each curve of limited load, just below saturation; their payloads need not be in the grid.
 
-    Latency and CPU utilisation are steepest there.  The first run has the least payload from
-    which the curve stays within capacity.
+    Latency and CPU utilisation are steepest just below saturation.  The first run has the least
+    payload from which the curve stays within capacity.
     """
     if GOODPUT not in known:
         return []

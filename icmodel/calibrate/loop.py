@@ -48,8 +48,8 @@ class Request:
     Raises
     ------
     CalibrationError, UseCaseError, DatasetError
-        If the settings are impossible, or they cannot decide any requirement of the use case. Also if
-        the use case does not exist, or if the folder's name cannot be a dataset's id.
+        If the settings are impossible, or cannot decide any requirement of the use case. Also if the use case does not
+        exist, or if the folder's name cannot be a dataset's id.
     """
 
     folder: Path
@@ -65,7 +65,7 @@ class Request:
             refuse_undecidable(load_usecase(settings.aim.usecase), settings)
 
     def settings(self, system: str, link: Link) -> Settings:
-        """Make the settings for a system; values of this request take precedence over those of the link."""
+        """Make the settings for a system; values of this request take precedence over values of the link."""
         return Settings.of(system=system, **{**_given(asdict(link)), **_given(self.words)})
 
 
@@ -198,7 +198,7 @@ Watch = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Outcome of a calibration's measurements: records, refused runs, and the reason why they ended.
+    """Outcome of a calibration's measurements: records, refused runs, and the reason why measuring ended.
 
     ``reason`` is error, verdict, budget or exhausted.
     """

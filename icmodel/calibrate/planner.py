@@ -96,7 +96,8 @@ class Planner:
 
         Step 1 measures the capacity.  Step 2 measures both ends of every curve within capacity.  Step 3 measures runs
         next to saturation and in overload.  With a use case step 3 is left out, since the verdict guides the choice.
-        Later steps have no fixed runs.  Every step repeats the runs of step 1 without an undisturbed record.
+        Later steps have no fixed runs.  If a run of step 1 has no undisturbed record, every later step repeats this
+        run.
         """
         if step == 1:
             return first_runs(grid, self.settings)
@@ -153,7 +154,7 @@ class Planner:
         return ""
 
     def _reference_bps(self, before: Sequence[Done]) -> float:
-        """Load of which the settings give shares [b/s]: the line rate, or the goodput of the first record."""
+        """Reference of the settings' relative loads [b/s]: the line rate, or the goodput of the first record."""
         if self.settings.setup.line_rate_bps is not None:
             return self.settings.setup.line_rate_bps
         for one in before:
@@ -186,8 +187,7 @@ class Score:
     """Errors of the model in one metric at left-out runs: absolute for ratios (0…1), relative for other metrics.
 
     ``middle`` is the median error, ``p95`` the 95th percentile.  ``noise`` is the median
-    deviation of one repeat from the mean of all repeats of a run, absolute or relative like the errors. It is NaN if no
-    run was repeated.
+    deviation of one repeat from its run's mean, absolute or relative like the errors. It is NaN if no run was repeated.
     """
 
     metric: str

@@ -91,15 +91,15 @@ def run_of(record: Record) -> Run:
 
 GOODPUT = "goodput_bps"
 LEAST = 1e-12
-"""Least value of a metric before its logarithm is taken; smaller values are raised to it."""
+"""Least value of a metric before its logarithm is taken; smaller values are raised to this value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
     """All measured values of one metric, with the run of each.
 
-    ``values`` is an array (n,) on the scale of `scaled`.  There a difference is a relative error, or for ratios an
-    absolute error.
+    ``values`` is an array (n,) on the scale of `scaled`.  On this scale, a difference is a relative error; for ratios
+    it is an absolute error.
     """
 
     metric: str
@@ -171,7 +171,7 @@ def _number(result: Mapping[str, object], metric: str) -> float | None:
 
 
 MULTIPLES = (1, 2, 3, 5, 9, 17, 33)
-"""Numbers of full packets per frame at which the grid of a calibration has payloads on both sides."""
+"""Packet counts n; the calibration's grid has payloads on both sides of n full packets per frame."""
 HEADER_BYTES = {"zeromq": 9}
 """Size of the header that a protocol adds before each frame in its TCP stream [B]."""
 LEAST_ETHERNET_BYTES = 46
@@ -278,8 +278,8 @@ def pilot(settings: Settings) -> Run:
 def first_runs(runs: Sequence[Run], settings: Settings) -> list[Run]:
     """Choose the runs of the first step of a calibration, all at unlimited load.
 
-    Each curve gets one run at the least, the middle and the greatest payload on each side of its first packet break.
-    The results give the capacity at each payload, which determines the loads within capacity.
+    On each side of a curve's first packet break, three runs have the least, the middle and the greatest payload.  The
+    results give the capacity at each payload, which determines the loads within capacity.
     """
     found: list[Run] = []
     for curve in curves([run for run in runs if run.unlimited]):

@@ -234,7 +234,7 @@ class Settings:
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
     def differing(self, other: Settings) -> list[str]:
-        """Names of the settings that differ from those of another calibration; stop conditions are ignored."""
+        """Names of the settings that differ from another calibration's settings; stop conditions are ignored."""
         theirs = other._measured()
         return [name for name, value in self._measured().items() if value != theirs[name]]
 

@@ -148,7 +148,7 @@ class Folder:
         return Done(step, run, repeat, marked)
 
     def refuse(self, step: int, run: Run, repeat: int, why: str) -> Done:
-        """Append a run that the hosts refused to the folder's refused runs, with the reason."""
+        """Record a refused run: append it to the list of refused runs in the folder, with the reason of the hosts."""
         point = {**asdict(run), "load_bps": None if run.unlimited else run.load_bps}
         mark = {"name": f"{PLAN}{step}", "repeat": repeat}
         self._append(REFUSED, {"point": point, "plan": mark, "why": why})

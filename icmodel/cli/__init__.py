@@ -142,7 +142,9 @@ def icmodel(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line, by default the one of this process, and return its exit code.
+    """Run a command line and return the exit code of the command.
+
+    By default, the command line of this process is run.
 
     Examples
     --------
@@ -236,7 +238,7 @@ def _fail(
 ) -> int:
     """Print an error on standard error; with ``--json`` also as a document on standard output.
 
-    ``where`` of the document is the place in a file if the sentence has one, otherwise the command.
+    The key ``where`` of the document is the place in a file, if the error names a place. Otherwise, it is the command.
     """
     if "--json" in words:
         place = _PLACE.search(sentence)

@@ -72,7 +72,7 @@ def tell(
 ) -> int:
     """Print the changes since an earlier result, and return the exit code.
 
-    With ``update`` the file of the earlier result is replaced afterwards.
+    If ``update`` is true, the new result then replaces the file of the earlier result.
     """
     if as_json:
         print_text(json_text(changes.to_dict()))
@@ -111,7 +111,7 @@ class Change:
     what : str
         Name of the requirement, metric, option or dataset.
     where : str
-        Candidate, and stream or device; empty for the whole result.
+        Place of the difference: candidate, stream or device; empty for the whole result.
     old, new : str or float, optional
         Outcome, hash, option, or number in SI; ``None`` if unknown or missing.
     text : str
@@ -139,7 +139,7 @@ class Changes:
     subject : str
         Name of the use case or system.
     old_verdict, verdict : str
-        Verdict of the earlier result, and of today's.
+        Verdicts of the earlier result and of today's result.
     changes : tuple of Change
         Differences, with changed verdicts first.
     """
@@ -194,7 +194,8 @@ class Changes:
 def changes_since(old: Mapping[str, Any], new: Mapping[str, Any], file: str = "") -> Changes:
     """Compare two results of the same use case or the same system.
 
-    A number counts as changed if it left the earlier 90 % interval, or if only one result has it.
+    A number counts as changed if the new value is outside the earlier 90 % interval. A number that only one result has
+    also counts as changed.
 
     Parameters
     ----------
@@ -304,7 +305,7 @@ class _Result:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> _Result:
-        """Read the parts of a document; raises KeyError, TypeError or ValueError if the document is damaged."""
+        """Read the compared parts of a document; raises KeyError, TypeError or ValueError if it is damaged."""
         verdict = document["verdict"]
         OUTCOMES.index(verdict)
         names: tuple[str, ...] = ("variants",)
@@ -372,7 +373,7 @@ def _required(judged: Mapping[str, Any]) -> _Required:
 
 
 def _estimates(document: Mapping[str, Any], *names: str) -> dict[Key, Estimate]:
-    """Read all estimates of a document. A key has the given names, then the metric of the estimate."""
+    """Read all estimates of a document. Each key is a tuple: the given names, then the name of the metric."""
     return {
         (*names, metric): _estimate(value)
         for metric, value in document.items()
@@ -381,7 +382,10 @@ def _estimates(document: Mapping[str, Any], *names: str) -> dict[Key, Estimate]:
 
 
 def _estimate(document: Mapping[str, Any]) -> Estimate:
-    """Read an estimate. If any of its numbers is known, a missing low becomes 0, and a missing high infinite."""
+    """Read an estimate from JSON.
+
+    If any number of the estimate is known, a missing low becomes 0, and a missing high becomes infinite.
+    """
     value, low, high = (
         math.nan if document[end] is None else _number(document[end])
         for end in ("value", "low", "high")
@@ -458,7 +462,7 @@ def _of_requirement(key: Key, old: _Required | None, new: _Required | None) -> I
 
 
 def _of_value(what: str, where: str, metric: str, old: Estimate, new: Estimate) -> Iterator[Change]:
-    """Yield a change if a number left the earlier interval, or only one of the two results has the number."""
+    """Yield a change if a number is outside the earlier interval, or if only one of the two results has the number."""
     if old.absent and new.absent:
         left = new.low > old.high or new.high < old.low
     elif old.absent or new.absent:

@@ -29,7 +29,7 @@ app = make_app()
 DEFAULT_TOPOLOGY = "direct-1g"
 """Default test network of ``icmodel calibrate``.
 
-Its rate is limited, since the latency of a loaded virtual cable without a limit is unsteady.
+The rate of this network is limited. Without a limit, the latency of a loaded virtual cable is unsteady.
 """
 UNDECIDED = 3
 """Exit code of ``icmodel calibrate`` if the budget ended before the target error was reached."""
@@ -208,7 +208,7 @@ def exit_code(made: Calibration, *, has_target: bool) -> int:
 
 
 def calibration_sections(made: Calibration) -> Iterator[Section]:
-    """Yield the printed result of a calibration: how it ended, and the error of each metric."""
+    """Yield the printed result of a calibration: the reason for its end, and the error of each metric."""
     end = made.result.progress
     lines = [
         f"{end.runs} runs in {end.spent_s:.0f} s of measuring, {len(made.result.refused)} refused; "
@@ -242,14 +242,14 @@ def calibration_sections(made: Calibration) -> Iterator[Section]:
 
 
 def verdict_line(end: Progress) -> str:
-    """Return a line with the verdict of the use case and the requirements that cause it."""
+    """Return a line with the verdict on the use case, and the requirements that cause this verdict."""
     names = [name for name, outcome in end.requirements.items() if outcome == end.verdict]
     cause = f": {', '.join(names)}" if end.verdict != MET else ""
     return f"verdict of the use case: {end.verdict}{cause}"
 
 
 def percent_text(ratio: float) -> str:
-    """Return a ratio in per cent as text; a dash if it is unknown."""
+    """Return a ratio in per cent as text, or a dash if the ratio is unknown."""
     return "–" if ratio != ratio else units.format_ratio(ratio, 3)
 
 
@@ -282,7 +282,7 @@ LINE_EVERY = 10
 Lines are printed only if standard error is not a terminal.
 """
 EARLY = 12
-"""Number of first runs after which icmodel warns if the hypervisor disturbed most of them."""
+"""Number of initial runs that are checked. If the hypervisor disturbed most of these runs, icmodel warns."""
 
 
 @contextmanager
@@ -312,7 +312,7 @@ def calibration_progress() -> Iterator[Callable[[Progress], None]]:
 
 
 class PlainProgress:
-    """Progress of a calibration as printed lines, for a standard error that is not a terminal."""
+    """Progress of a calibration as printed lines, used if stderr is not a terminal."""
 
     def __init__(self) -> None:
         self._reported_runs = 0
@@ -335,7 +335,7 @@ class PlainProgress:
 def step_lines(state: Progress) -> list[str]:
     """Return the lines of progress after a run: the model's error, or a warning about disturbed first runs.
 
-    Most runs have no line.
+    After most runs, no line is returned.
     """
     if state.scores:
         errors = ", ".join(

@@ -68,7 +68,7 @@ ANSWERS = {
 RANKING = ("rank", "class", "wire_headroom", "host_headroom", "least_cores", "sentence")
 """CSV columns of a ranked link, which follow the columns of the comparison."""
 MOST_NOTES = 6
-"""Maximum number of lines of notes that ``icmodel compare`` prints without ``--all``."""
+"""Maximum number of note lines that ``icmodel compare`` prints without ``--all``."""
 UseCaseName = Annotated[
     str | None,
     option(
@@ -185,7 +185,7 @@ def compare(
 def comparison_sections(columns: list[Column], *, every: bool) -> Iterator[Section]:
     """Yield a comparison side by side as sections: the questions, the metrics, and the notes of each column.
 
-    With ``every`` all metrics are shown, otherwise only the main ones.
+    With ``every`` all metrics are shown, otherwise only the main metrics.
     """
     predictions = {
         f"({number})": one
@@ -270,7 +270,10 @@ def compare_usecase(
 
 
 def ranking_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
-    """Yield a ranking of interconnects: the best one, the table, and with ``why`` the reasons of each."""
+    """Yield a ranking of interconnects: the best interconnect, and a table of all.
+
+    With ``why``, the reasons for the rank of each interconnect follow.
+    """
     from icmodel.interconnects import ranked
     from icmodel.report import interconnects as words
 
@@ -310,7 +313,10 @@ def _headroom(ratio: float) -> str:
 
 
 def usecase_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
-    """Yield a table of the verdict on each interconnect; with ``why`` also the datasets used and the reasons."""
+    """Yield a table with the verdict on each interconnect.
+
+    With ``why``, the datasets used and the reasons for each verdict follow.
+    """
     from icmodel.report import interconnects as words
 
     yield Section("", hanging(words.headline(comparison)))

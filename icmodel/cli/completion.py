@@ -23,7 +23,7 @@ app = make_app()
 
 KINDS = ("bash", "zsh", "fish", "man")
 FILES = "FILES"
-"""Placeholder in a list of values for completion: the shell completes paths of files and folders there."""
+"""Placeholder in a list of values for completion. In its place, the shell offers paths of files and folders."""
 
 Kind = Annotated[
     str,

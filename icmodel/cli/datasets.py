@@ -91,7 +91,7 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
 MOST_VALUES = 8
 """Maximum number of values listed for an axis.
 
-If there are more, only their number, the least and the greatest are shown.
+If an axis has more values, only the count, the least value and the greatest value are shown.
 """
 NOISE_METRICS = (
     "goodput_bps",
@@ -215,7 +215,7 @@ def _meaning(data: Dataset, axis: str) -> str:
 
 
 def limits_table(data: Dataset) -> Table[str]:
-    """Return a table of the limits of metrics that the source of a dataset states."""
+    """Return a table of limits on metrics, as stated by the dataset's source."""
     rows = tuple(
         (
             limit.metric,

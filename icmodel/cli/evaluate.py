@@ -67,11 +67,11 @@ def evaluate(
 ) -> int:
     """Judge a use case: each requirement met, not met or undecided, with margin and reason.
 
-    All candidates of the use case are judged. The verdict is that of the default candidate, or of the
-    candidate given with --candidate. Exit codes: 0 met, 1 not met, 3 undecided. --why adds derived and
-    predicted numbers. -o FILE writes a report that starts with a one-page summary: .pdf, .html (opens
-    offline) or .md. .json has the numbers. .xlsx has a sheet each for verdicts, answers, intervals, basis
-    and sources. .xml is JUnit: each requirement is a test case, which fails unless it is met.
+    All candidates of the use case are judged. The verdict applies to the default candidate, or to the candidate given
+    with --candidate. Exit codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted numbers. -o FILE
+    writes a report that starts with a one-page summary: .pdf, .html (opens offline) or .md. .json has the numbers.
+    .xlsx has a sheet each for verdicts, answers, intervals, basis and sources. .xml is JUnit: each requirement is a
+    test case, which fails unless it is met.
 
     With --against FILE the changes since an earlier result are shown: verdicts, requirements, limits,
     datasets, and numbers outside their earlier interval. Exit codes are then 0 same verdicts, 1 a verdict

@@ -1,4 +1,4 @@
-"""``icmodel fit``: fit a dataset once and keep the fit in its folder."""
+"""``icmodel fit``: fit a dataset once, and keep the fit in the dataset's folder."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ app = make_app()
 def fit(dataset: OneDataset, *, as_json: AsJson = False) -> None:
     """Fit a dataset for the variant hybrid, and keep the fit in the dataset's folder.
 
-    A fit takes between a few seconds and a minute; later predictions read the stored fit at once.
-    The fitted numbers are written to fit.json, a text file, and the fitted curves to fit.npz. Both
-    files hold a checksum of the dataset and of icmodel's code. If the dataset or the code changes,
-    predictions ignore the files until you run this command again. Without these files, fits are
-    kept in the user's cache folder. Set ICMODEL_CACHE to use another folder; set it to an empty text
-    to keep no fits.
+    A fit takes between a few seconds and a minute; later predictions read the stored fit immediately. The fitted
+    numbers are written to fit.json, a text file, and the fitted curves to fit.npz. Both files hold a checksum of the
+    dataset and of icmodel's code. If the dataset or the code changes, predictions ignore the files until you run this
+    command again. Without these files, fits are kept in the user's cache folder. Set ICMODEL_CACHE to use another
+    folder; set it to an empty text to keep no fits.
 
     \b
     icmodel fit my-dataset

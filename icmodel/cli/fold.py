@@ -154,7 +154,7 @@ def folder_to_rebuild(records: list[Path], settings: Settings) -> Path:
 
 
 def fold_sections(folder: Path, folded: Folded) -> Iterator[Section]:
-    """Yield tables of how many runs were used, held out or excluded, with reasons, flags and notes."""
+    """Yield tables of a fold: counts of used, held-out and excluded runs, with reasons, flags and notes."""
     from icmodel.fold.account import APART, HELD_OUT, USED
 
     account = folded.account

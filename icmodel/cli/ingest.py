@@ -172,7 +172,7 @@ def _command(
     description: DatasetOptions,
     name: str,
 ) -> str:
-    """Return the command line that makes the dataset again if it is run in the folder of the files."""
+    """Return the command line that rebuilds the dataset, to be run in the folder of the files."""
     words = ["icmodel", "ingest", *sorted({file.name for file in files})]
     for key, value in {**options, **given_options(labels), **given_options(description)}.items():
         for one in value if isinstance(value, list) else [value]:
@@ -183,7 +183,7 @@ def _command(
 
 
 def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
-    """Return the printed result of an ingest: files with their numbers of rows, refused files, and notes."""
+    """Return the printed result of an ingest: used files with row counts, refused files, and notes."""
     table = tuple(
         (
             file.file,
@@ -204,7 +204,7 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
 
 
 def _work_sections(work: Sequence[OwnWork]) -> list[Section]:
-    """Return two tables: the time per frame that a tool adds, and the options of icmodel that take this time."""
+    """Return two tables: the time per frame that a tool adds, and the icmodel options that accept this time."""
     if not work:
         return []
     rows, options = [], []

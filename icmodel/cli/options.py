@@ -1,4 +1,7 @@
-"""Options that several commands share, for questions, workers and reports; and a question as one line of text."""
+"""Options that several commands share, for questions, workers and reports.
+
+The module also writes a question as one line of text.
+"""
 
 from __future__ import annotations
 
@@ -194,7 +197,7 @@ Cluster = Annotated[
 
 
 def check_workers(workers: int | None, cluster: str | None) -> None:
-    """Raise ScenarioError if both kinds of workers are given, or fewer than one process."""
+    """Raise ScenarioError if --workers and --cluster are both given, or --workers is less than 1."""
     if workers is not None and cluster is not None:
         raise ScenarioError("--workers and --cluster are both given: give only one")
     if workers is not None and workers < 1:
@@ -268,7 +271,7 @@ def page_writers(
 ) -> dict[str, Writer]:
     """Return, for each file extension of a report, the function that writes the report.
 
-    The report names ``output`` as its file.
+    The file name of ``output`` is printed in the report.
     """
 
     def write(path: Path) -> None:

@@ -1,7 +1,7 @@
 """Output: the answer of a command as text, JSON or CSV, printed or written to a file.
 
-Tables are drawn by rich on a terminal, within its width, and are plain aligned text when piped. A file is
-written under a temporary name and then renamed, so that it is never incomplete.
+Tables are drawn by rich on a terminal, within its width, and are plain aligned text when piped. A file is written under
+a temporary name and then renamed. So the named file is never incomplete.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from icmodel.table import Table as Table
 
 Writer = Callable[[Path], None]
 FURTHER_SHEETS = ("intervals", "basis", "sources")
-"""Names of the sheets of an XLSX file that follow the sheet of answers."""
+"""Names of the XLSX sheets that follow the sheet of answers."""
 
 
 class Section(NamedTuple):
@@ -78,7 +78,7 @@ class Answer(NamedTuple):
 def listing(key: str, entries: Sequence[Mapping[str, object]], table: Table[str]) -> Answer:
     """Make an answer from a list of entries: a table, JSON under ``key``, and CSV.
 
-    CSV cells hold a list as its items separated by spaces.
+    In CSV, a list is one cell, with spaces between the items.
     """
 
     def line(entry: Mapping[str, object]) -> dict[str, object]:
@@ -115,12 +115,12 @@ class PipeClosed(Exception):  # noqa: N818  (a closed pipe is no error)
 
 
 def print_text(text: str) -> None:
-    """Write to standard output at once.
+    """Write a text to standard output and flush it.
 
     Raises
     ------
     PipeClosed
-        If the program that reads standard output has closed it.
+        If the reading program has closed standard output.
     """
     try:
         sys.stdout.write(text)
@@ -249,7 +249,7 @@ def check_file(path: Path, extensions: Iterable[str]) -> None:
 
 @contextmanager
 def progress_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function that draws a progress bar on standard error, or None without a terminal.
+    """Yield a function that draws a progress bar on stderr, or None if stderr is not a terminal.
 
     Call the function with the number of finished points and the number of all points.
     """

@@ -92,7 +92,7 @@ def plot(
 def greatest_payload(data: Dataset, protocol: str, question: Question) -> str:
     """Return the greatest measured payload of a protocol as text.
 
-    It is the default payload of a plot over payload.
+    This payload is the default of a plot over payload.
     """
     if question.rate is not None:
         raise ScenarioError(

@@ -102,7 +102,7 @@ Template = Annotated[
     ),
 ]
 REFUSED = 2
-"""Exit code of ``--from`` if a row of the file of scenarios has no answer."""
+"""Exit code of ``--from`` if a scenario in the file has no answer."""
 
 
 @app.command(short_help="Predict one stream: every metric, and why.")
@@ -224,7 +224,7 @@ def answer_rows(
 # --- the short answer -------------------------------------------------------------------------
 
 LINES = 20
-"""Maximum number of lines of the short answer of ``icmodel predict`` on a terminal."""
+"""Maximum number of lines that ``icmodel predict`` prints as a short answer on a terminal."""
 _TIMES = ("latency", "rtt_half", "rtt")
 SLOTS: tuple[tuple[str, ...], ...] = (
     ("goodput_bps", "frames_per_s"),
@@ -236,7 +236,7 @@ SLOTS: tuple[tuple[str, ...], ...] = (
     ("cpu_recv", "cpu_recv_cores", "cpu_recv_process_cores"),
     ("loss_rate",),
 )
-"""Slots (lines) of the short answer. Each slot shows the first of its metrics that has a value."""
+"""Slots (lines) of the short answer, each a list of metrics. A slot shows its first metric with a value."""
 SHORT_METRICS = frozenset(metric for slot in SLOTS for metric in slot)
 """Metrics that the short answer of ``icmodel predict`` may show."""
 MORE = "every metric: --all; terms, bounds and rows: --why"
@@ -288,7 +288,7 @@ def shown_metrics(prediction: Prediction) -> dict[str, Estimate]:
 def fit_notes(notes: Iterable[str], room: float) -> Iterator[str]:
     """Yield notes as wrapped list items in at most ``room`` lines.
 
-    If notes are left out, the last line counts them.
+    If notes are left out, the last line states how many.
     """
     items = [wrapped(note, "- ", "  ") for note in notes]
     used = 0
@@ -304,7 +304,7 @@ def fit_notes(notes: Iterable[str], room: float) -> Iterator[str]:
 # --- the full answer --------------------------------------------------------------------------
 
 SHARED = 3
-"""Least number of metrics that must share a note, so that it is printed only once, below the table."""
+"""Least number of metrics with the same note for which the note is printed once, below the table."""
 
 
 def full_sections(prediction: Prediction) -> Iterator[Section]:

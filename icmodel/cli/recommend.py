@@ -35,7 +35,7 @@ app = make_app()
 
 CHANGES_WIDTH = 44
 MOST_ROWS = 6
-"""Maximum number of designs of the Pareto front that are shown; JSON has all."""
+"""Maximum number of Pareto-optimal designs that are shown; JSON has all of these designs."""
 MOST_OTHERS = 3
 """Maximum number of designs shown in each of two lists: fewest changes, and undecided."""
 

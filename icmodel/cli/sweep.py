@@ -78,7 +78,7 @@ MAIN_METRICS = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
 """Metrics shown in the table of a sweep, in addition to all mean times; files and JSON have all metrics."""
 GRID_FILES = (".csv", ".json", NETCDF, PARQUET, ".txt", XLSX, ZARR)
 TARGETS = (".csv", PARQUET, ZARR)
-"""File extensions of sweeps that can be written block by block, in constant memory."""
+"""File extensions of the formats in which a sweep can be written block by block, in constant memory."""
 EXTRAPOLATED = BASES.index("extrapolated")
 MARK = "*"
 """Mark of an extrapolated value in the table."""
@@ -87,7 +87,7 @@ FOOTNOTE = (
     "icmodel predict the axis and the distance.",
 )
 MOST_POINTS, MOST_NOTES = 20, 4
-"""Maximum numbers of points and of lines of notes that ``icmodel sweep`` prints without ``--all``."""
+"""Maximum number of points, and maximum number of note lines, that ``icmodel sweep`` prints without ``--all``."""
 
 Metrics = Annotated[
     list[str] | None, option("metric", "NAMES", "Predict only these metrics; can be repeated.")
@@ -110,7 +110,7 @@ Workers = Annotated[
     option("workers", "N", "Number of worker processes; needs -o FILE.", "threads of one process"),
 ]
 MOST_IN_MEMORY = 1 << 20
-"""Greatest number of points of a sweep that is computed in memory, if its format can be written block by block."""
+"""Greatest number of points that a sweep computes in memory, if the file format allows writing block by block."""
 
 
 @app.command(short_help="Predict a grid over any parameters.")
@@ -267,7 +267,7 @@ def _estimate_text(name: str, estimate: tuple[Any, ...], *, marked: bool) -> str
 CHARTED = ("goodput_bps", "cpu_send", "cpu_recv")
 """Metrics that the workbook of a sweep shows in a chart, in addition to mean times."""
 WIDE = 50
-"""Least ratio of greatest to least swept value for which the axis of a chart is logarithmic."""
+"""Least ratio (greatest / least swept value) at which a chart's axis is logarithmic."""
 
 
 def write_grid_workbook(columns: Columns, path: Path, progress: Progress | None = None) -> None:
@@ -292,7 +292,7 @@ def write_grid_workbook(columns: Columns, path: Path, progress: Progress | None 
 def _chart(columns: Columns) -> Chart | None:
     """Return charts of goodput, mean times and CPU over the swept parameter.
 
-    Returns None if several parameters were swept, or a parameter without numbers.
+    Returns None if several parameters were swept, or if the swept parameter has no numbers.
     """
     from icmodel.sheets import Chart
 

@@ -182,7 +182,7 @@ def predict(
 
 @app.command("list", short_help="List the bundled systems.")
 def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
-    """List the bundled systems with their numbers of devices, switches, links and streams.
+    """List the bundled systems, each with its counts of devices, switches, links and streams.
 
     \b
     icmodel system list

@@ -131,7 +131,7 @@ def requirements_body(
 ) -> Table[str] | tuple[str, ...]:
     """Return a table of verdicts, with a row for each requirement of a system.
 
-    A row shows the worst stream, and how many streams have the same verdict.
+    A row shows the worst stream, and the number of streams with the same verdict as the worst stream.
     """
     if not judged:
         return ("none, and every stream sends at unlimited rate",)
@@ -167,7 +167,7 @@ def parts_text(judged: Judged) -> str:
 def shortfall_lines(prediction: SystemPrediction, *, everything: bool) -> Iterator[str]:
     """Yield, for each group of streams, the reason why less data may arrive than is produced.
 
-    The reason is that of the worst stream of the group.
+    Each reason applies to the worst stream of its group.
     """
     for name, streams in by_group(prediction).items():
         failing = [one for one in streams if one.arrival.outcome != MET]
@@ -185,7 +185,7 @@ def shortfall_lines(prediction: SystemPrediction, *, everything: bool) -> Iterat
 
 
 def streams_table(groups: dict[str, list[StreamPrediction]]) -> Table[str]:
-    """Return a table with a row for each group of streams; each metric is that of its worst stream."""
+    """Return a table with a row for each group of streams; a cell has the worst value among the group's streams."""
     rows = []
     for name, streams in groups.items():
         metrics = ("goodput_bps", "latency_mean_s", "latency_max_s", "message_latency_s")
@@ -199,7 +199,7 @@ def streams_table(groups: dict[str, list[StreamPrediction]]) -> Table[str]:
 
 
 def _worst_text(metric: str, streams: Sequence[StreamPrediction]) -> str:
-    """Return the worst value of a metric among streams: least goodput, or greatest value of another metric."""
+    """Return the worst value of a metric among streams: the least goodput; for other metrics, the greatest value."""
     if grows(metric, streams):
         return "grows"
     worst = worst_estimate(metric, streams)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COLUMN_PADDING = 3
 """Number of characters that rich puts between two columns of a table."""
 _PIECE = re.compile(r"[^ _/,-]+[_/,-]*[ ]?|[_/,-]+[ ]?|[ ]")
-"""Pattern of a piece of text that is not broken: it ends at a space, underscore, hyphen, slash or comma."""
+"""Pattern of an unbreakable piece of text, which ends at a space, underscore, hyphen, slash or comma."""
 
 
 def draw(sections: Iterable[Section]) -> None:

@@ -34,7 +34,7 @@ COLUMNS = (
     "aligned",
 )
 LIMITS = ("max_goodput_bps", "send_interval_s", "min_latency_s")
-"""Columns that are limits by theory, exact for the framing and the path."""
+"""Names of the columns with limits by theory. The limits are exact for a given framing and path."""
 
 
 # --- options ----------------------------------------------------------------------------------
@@ -81,8 +81,8 @@ OtherLineRate = Annotated[
 def with_framing(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
     """Return a decorator that replaces the parameter ``chosen`` by one option per field of a framing (packet format).
 
-    ``chosen.framing()`` returns the framing. A boolean field becomes a switch of the command line, a
-    field in bytes a size, another integer a count, and any other field a name.
+    ``chosen.framing()`` returns the framing. A boolean field becomes a switch (option without a value). A field in
+    bytes becomes an option for a size; another integer field, for a count; any other field, for a name.
     """
     options = []
     parsers: dict[str, Callable[[Any], object]] = {}
@@ -273,7 +273,7 @@ class Link:
         return tuple(int(size) for size in range_values("payload", text, filling))
 
     def points(self, payloads: tuple[int, ...], path: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the limits of each payload in SI units, by the names of `COLUMNS`."""
+        """Return a mapping for each payload: name of a column in `COLUMNS` -> limit in SI units."""
         framing, rate = self.framing, self.line_rate_bps
         columns = (
             payloads,

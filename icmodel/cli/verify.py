@@ -86,7 +86,7 @@ def verify(
     no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> int:
-    """Build a system in network namespaces of this machine, run all its streams at once, and compare.
+    """Build a system in network namespaces of this machine, run all its streams together, and compare.
 
     If this machine is too slow for the system, all rates and periods are scaled by one factor.
     Features that the lab does not reproduce are listed. The prediction is written to DIR before
@@ -187,7 +187,7 @@ def _cells(metric: str, one: Compared) -> tuple[str, ...]:
 
 
 def _number(metric: str, value: float) -> str:
-    """Return a number as text with its unit. A number of cores has no unit, since the table's heading states it."""
+    """Return a number as text with its unit. A core count has no unit, since the table's heading states the unit."""
     if not math.isfinite(value):
         return "–"
     return f"{value:.3g}" if metric == CORES else quantity(metric, value, 4)

@@ -150,7 +150,7 @@ def _check_names(data: Dataset) -> None:
     for entry in data.absences:
         if entry.get("protocol", data.protocols[0]) not in data.protocols:
             raise DatasetError(
-                f"{path}: an absence names the unknown protocol {entry['protocol']!r}: use one of "
+                f"{path}: an absence has the unknown protocol {entry['protocol']!r}: use one of "
                 f"{', '.join(data.protocols)}"
             )
 
@@ -263,8 +263,8 @@ class HeldOut(Part):
 class BetweenSessions(Part):
     """Table [between_sessions] of dataset.toml: the spread between measurement sessions, if there were several.
 
-    ``spread`` holds the standard deviation between sessions by metric. It is absolute for ratios
-    and relative for other metrics.
+    ``spread`` holds the standard deviation between sessions by metric.  The deviation is absolute for ratios and
+    relative for other metrics.
     """
 
     sessions: Annotated[int, Field(ge=2)]

@@ -40,8 +40,8 @@ LONG = 300
 class Interconnect:
     """Link between the hosts of a dataset; a value that the source does not give is ``None``.
 
-    A virtual link models the wire by a token bucket.  ``burst_bytes`` is the depth of this bucket: the bytes that
-    may pass at once before the line rate applies.  It is 0 for a real wire.
+    A virtual link models the wire by a token bucket.  ``burst_bytes`` is the depth of this bucket: the bytes that may
+    pass immediately, before the line rate applies.  The depth is 0 for a real wire.
     """
 
     kind: str
@@ -77,7 +77,7 @@ class Dataset:
     folder : Path
         Folder of the files.
     default_variant, default_protocol : str
-        Variant of the model, and protocol, of a prediction that states none.
+        Variant of the model, and protocol, used if a prediction request leaves them out.
     protocols : tuple of str
         Protocols that have rows.
     interconnect : Interconnect
@@ -563,9 +563,9 @@ def _interconnect(table: Mapping[str, object], path: Path) -> Interconnect:
 FILE = "coverage.json"
 COVERAGE_VERSION = 1
 LEAST_ROWS = 30
-"""Least number of left-out rows of a metric for which a coverage is stored."""
+"""Least number of a metric's left-out rows for which the metric's coverage is stored."""
 PROMISED = (0.85, 0.95)
-"""Range in which the coverage of 90 % intervals is acceptable; below it, predictions get a note."""
+"""Least and greatest acceptable coverage of 90 % intervals; below the least, predictions get a note."""
 
 Kinds = Mapping[str, Mapping[str, Any]]
 """Coverage of one variant of the model, by kind of fold: the number of folds, and the scores of each metric.
@@ -575,14 +575,14 @@ A fold is a split into training rows and test rows.
 
 
 class Held(NamedTuple):
-    """Coverage of a metric's intervals: the share of left-out rows inside them, and the number of these rows."""
+    """Coverage of a metric's intervals: share of left-out rows inside the intervals, and number of left-out rows."""
 
     share: float
     rows: int
 
 
 def read_coverage(folder: Path, sha256: str) -> Mapping[str, Kinds]:
-    """Read a dataset's stored coverage, by variant and kind of fold; empty if none is stored for its rows.
+    """Read a dataset's stored coverage, by variant and kind of fold; empty if no coverage is stored for these rows.
 
     Raises
     ------

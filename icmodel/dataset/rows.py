@@ -173,7 +173,7 @@ def _points(
 def _column(name: str, cells: Sequence[str], path: Path) -> list[Any]:
     """Parse the cells of one column, and return their values.
 
-    If every cell is a plain number, all cells are parsed at once, otherwise one by one.
+    If every cell is a plain number, all cells are parsed together, otherwise one by one.
     """
     read = READERS[name]
     texts = list(dict.fromkeys(cells))
@@ -356,9 +356,9 @@ class Noise:
 class Repeats:
     """Scatter of single runs of the same points, for one metric.
 
-    ``run`` is the standard deviation of one run, as the median over the points.  ``error`` is the leave-one-out
-    error, as the median over ``runs``: the mean of the other runs of a point predicts each run.  This error is to be
-    expected at a point that was measured before.
+    ``run`` is the standard deviation of one run, as the median over the points.  ``error`` is the leave-one-out error:
+    each run is predicted by the mean of the point's other runs.  ``error`` is the median over ``runs`` runs.  At a
+    point that was measured before, a new run deviates by about this error.
     """
 
     points: int

@@ -26,7 +26,7 @@ _STUDENT = (
 def median(numbers: Iterable[float]) -> float:
     """Return the median of at least one number.
 
-    `numpy.median` is not used: it imports masked arrays, which takes a tenth of the time of a short command.
+    `numpy.median` is not used: it imports masked arrays, which slows a short command by a tenth.
 
     >>> median([3.0, 1.0, 2.0, 4.0])
     2.5

@@ -2,7 +2,7 @@
 
 No candidate is best everywhere.  Linear interpolation is exact on a plateau; a Gaussian process
 learns a packet break from a similar configuration.  At each site, the weight of a candidate falls
-with its leave-one-out errors at nearby rows.  Errors at all other rows count a little too.
+with its leave-one-out errors at nearby rows.  All other rows have a small weight too.
 
 A stall causes the greatest latency of a run, so neighbouring rows differ by factors that no
 candidate predicts.  A predicted maximum can be at most 100 % too low, but any factor too high.  So
@@ -27,14 +27,14 @@ TINY = 1e-300
 LEAST_ERROR = 1e-5
 """Least error of a prediction in log time; smaller errors count as rounding errors."""
 PER_TYPICAL = 1.5
-"""Ratio of standard deviation to power mean of order 1/2 of absolute errors.
+"""Standard deviation of errors, as a multiple of the power mean (order 1/2) of their sizes.
 
-For normally distributed errors, it is 1.48.
+For normally distributed errors, this multiple is 1.48.
 """
 WIDEST = 20.0
 """Largest half-width of an interval in log time, which keeps low and high finite."""
 MOST_CORRECTION = 2.5
-"""Greatest factor by which intervals widen because the fit has used the same rows (assumed)."""
+"""Greatest widening of intervals that corrects for parameters fitted to the tested rows (assumed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +144,8 @@ def blend(
 def _raw_row_weights(distances: Distances, constants: Constants) -> Floats:
     """Unnormalised weights (n, rows) of the rows at each site, by payload, load and labels.
 
-    A row also counts less if its position on its curve (below, inside, above) differs from the
-    site's.
+    The weight is smaller if row and site have different positions on the curve (below, inside,
+    above).
     """
     payload = distances.along(-np.abs(distances.payload) / constants.octaves)
     weights = np.exp(payload - distances.offered)
@@ -203,8 +203,8 @@ def _lean(
 
     It is ln cosh(e), where e is the standard error of the blend at nearby rows.  Assume that the
     true value is equally likely a factor exp(e) above or below the blend.  Then the harmonic mean
-    of both is 1 / cosh(e) times the blend.  Errors of 10 % lower a value by 0.5 %.  Errors of a
-    factor of 3 lower it by 40 %.
+    of these two values is 1 / cosh(e) times the blend.  Errors of 10 % lower a value by 0.5 %.
+    Errors of a factor of 3 lower it by 40 %.
     """
     typical = _typical(row_weights, np.abs(plain)[None], constants.root)[:, 0]
     error = PER_TYPICAL * typical * unsure
@@ -228,8 +228,8 @@ class Widths:
     factor : float
         Conformal quantile (90 %) of the ratio of error to scale.
     spread : array (rows,)
-        Relative standard deviation of one new run, without the part that is already in the error of
-        the row.
+        Relative standard deviation of one new run, excluding the part in the row's leave-one-out
+        error.
     chosen : int
         Number of parameters that were fitted to the rows.
     widest : float
@@ -262,7 +262,7 @@ class Widths:
         return np.asarray(np.minimum(half, self.widest))
 
     def of_run(self, of_mean: Floats, row_weights: Floats) -> Floats:
-        """Half-width (n,) of the 90 % interval for one new run, from that for the mean."""
+        """Half-width (n,) of the 90 % interval for one new run, from the half-width for the mean."""
         return np.hypot(of_mean, NORMAL * (row_weights @ self.spread))
 
 

@@ -28,9 +28,10 @@ class Constants:
     everywhere : float
         Share of the total weight that all rows get in equal parts, whatever their distance.
     root : float
-        Exponent of the power mean of nearby errors.  Below 1, a single outlier does not decide.
+        Exponent of the power mean of nearby errors.  With an exponent below 1, a single outlier
+        does not decide.
     power : float
-        Exponent p of the weight of a candidate, which is its mean nearby error to the power −p.
+        Exponent p; a candidate's weight is its mean nearby error to the power −p.
     doubt : float
         Weight of the candidates' disagreement in the scale of an interval; the errors nearby have
         weight 1.

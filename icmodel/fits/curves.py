@@ -80,9 +80,9 @@ class Curves:
 class _Curve:
     """One measured curve; rows of equal payload are averaged to one point.
 
-    ``rows`` are the indices of its rows, and ``point`` is the point of each row.  ``points`` (3, n)
-    holds the log payloads, ascending, the log times, and the log times that the cost model
-    predicts.
+    ``rows`` are the indices of the measured rows, and ``point`` is the point that each row belongs
+    to.  ``points`` (3, n) holds the log payloads, ascending, the log times, and the log times that
+    the cost model predicts.
     """
 
     rows: Ints

@@ -298,8 +298,8 @@ def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
 def _pieces(sites: Sites) -> list[Ints]:
     """Split the rows of a fit into pieces of at most ``MOST_ROWS`` rows.
 
-    At most ``MOST_PIECES`` pieces are returned.  A configuration of at most that size stays in one
-    piece; a larger configuration is cut into interleaved parts.
+    At most ``MOST_PIECES`` pieces are returned.  A configuration of at most ``MOST_ROWS`` rows
+    stays in one piece; a larger configuration is cut into interleaved parts.
     """
     cut: list[list[int]] = [[]]
     for rows in sites.by_configuration.values():

@@ -85,9 +85,9 @@ class Fits:
     def flowing(self, metric: str, where: Sites) -> Sites:
         """Add throughput, from the fitted goodput, to sites at which a metric's fit may use it.
 
-        At the limit of the hosts, the throughput is the goodput itself.  So the fit of a rate (b/s
-        or 1/s) must not use it there, or a row would be predicted from itself.  Packet metrics are
-        an exception.
+        If the hosts are at their limit, the throughput equals the goodput.  Then the fit of a rate
+        (b/s or 1/s) must not use the throughput, or a row would be predicted from itself.  Packet
+        metrics are an exception.
         """
         if metric == "goodput_bps":
             return where
@@ -115,8 +115,8 @@ class Fits:
 def one_thread() -> AbstractContextManager[Any]:
     """Return a context manager that limits the BLAS of numpy and SciPy to one thread.
 
-    On a busy machine, a fit with one thread takes a hundredth of the time.  It also gives equal
-    numbers on all machines.
+    On a busy machine, a fit with one thread is a hundred times as fast as with many threads.  One
+    thread also gives equal numbers on all machines.
     """
     limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limited

@@ -39,7 +39,7 @@ Metrics of one kind vary similarly with payload, load and options.  So the searc
 one metric starts from the kernels of another metric of its kind.
 """
 MAXIMUM = "_max_"
-"""Substring of the names of metrics that are the greatest latency of a run."""
+"""Substring in the name of every metric that is a run's greatest latency."""
 MEDIAN, MEAN = "_p50_s", "_mean_s"
 MULTIPLES = (MEAN, "_p99_s")
 """Suffixes of latency metrics that are fitted as multiples of their median.
@@ -47,14 +47,14 @@ MULTIPLES = (MEAN, "_p99_s")
 Minima and standard deviations depend on stalls, and are fitted directly.
 """
 PAYLOAD, REGIME = -2, -1
-"""Indices of label columns from the end: whether a row has a payload, and its regime.
+"""Negative indices of two label columns: whether a row has a payload, and the regime of its load.
 
 The columns before the regime identify the configuration.
 """
 ALL = 1 - 1e-9
 """Least ratio of throughput to offered load at which the load counts as carried in full.
 
-It allows for rounding.
+The margin to 1 allows for rounding.
 """
 
 
@@ -144,8 +144,8 @@ class FittedMetric:
 def stall(log_time: Floats, mean: FittedMetric, where: Sites) -> Floats:
     """Log of the stall in each greatest latency, (n,).
 
-    A stall is the difference between the greatest latency of a run and its mean.  It is at least the
-    half-width of the predicted mean, since a smaller difference is unknown.
+    A stall is the difference between the greatest latency of a run and its mean.  Its least value is the half-width of
+    the predicted mean; smaller differences are uncertain.
 
     Parameters
     ----------

@@ -1,14 +1,14 @@
-"""Scale predictions to another line rate or processor clock, with the content of the sender's buffers.
+"""Scale predictions to hosts with another line rate or processor clock.
 
 Wire time scales with the line rate, host time with the clock.  The time per frame is the longer
-of host time and wire time.  A latency is the sum of both, minus the host time that a slower wire
-hides.  Wire time comes from theory.  If the wire is the limit, the utilisation law gives the host
-time: utilisation × time per frame.  Frames of a saturated stream on a slower wire wait in the
-sender's buffers, which hold a number of bytes.
+of host time and wire time.  A latency is the sum of host time and wire time, minus the host time
+that a slower wire hides.  Wire time comes from theory.  If the wire is the limit, the utilisation
+law gives the host time: utilisation × time per frame.  Frames of a saturated stream on a slower
+wire wait in the sender's buffers.
 
-The latency of a saturated stream is the content of its sender's buffers over its goodput (J. D. C.
-Little, A proof for the queuing formula L = λW, Operations Research 9, 1961).  Buffers hold a number
-of bytes, so a slower wire takes longer to drain them.  The sizes are defaults of Linux, and are
+The latency of a saturated stream is the buffer content divided by the goodput (J. D. C. Little, A
+proof for the queuing formula L = λW, Operations Research 9, 1961).  Buffers hold a fixed number of
+bytes, so a slower wire takes longer to drain them.  The buffer sizes are Linux defaults, and are
 assumed for every host.
 """
 
@@ -32,7 +32,7 @@ CHANGE_WIDENING, DISTANCE_WIDENING = 0.5, 0.1
 """Fractions by which intervals widen for other hosts (assumed).
 
 The first applies to |log change of the metric|, the second to |log clock ratio| + |log rate ratio|.
-Their sum is added to the log half-width.
+The sum of both parts is added to the log half-width.
 """
 LATENCY = "latency_"
 """Prefix of the names of one-way latencies, to which Little's law applies."""
@@ -220,7 +220,7 @@ With other congestion controls, the ratio is 2.
 MOST_BYTES = 2**22
 """Greatest memory of a TCP send buffer [B] (Linux, ``tcp_wmem``)."""
 GROWTH = 0.5
-"""Exponent of the line rate in the size of an autotuned buffer (assumed).
+"""Exponent by which an autotuned buffer grows with the line rate (assumed).
 
 An exponent of 0 keeps the size in bytes; 1 keeps the time in which the wire drains the buffer.
 """
@@ -228,14 +228,14 @@ LEVELS = {"p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999, 
 """Fill level of a send buffer at each latency statistic.
 
 0 is the level at which the writer wakes up, 1 is full.  The level is taken as uniformly distributed
-in this range.  Other statistics are at 0.5.
+between 0 and 1.  Other statistics are at 0.5.
 """
 
 
 def datagram_memory(packet_bytes: Floats) -> Floats:
     """Memory of a datagram in a send buffer [B]: a power of two and a descriptor.
 
-    The power of two holds its bytes, headers and metadata (Linux, ``kmalloc``).
+    The power of two holds the datagram's bytes, headers and metadata (Linux, ``kmalloc``).
     """
     needed = packet_bytes + HEADERS_BYTES + FRAGMENTS_BYTES
     return np.asarray(np.exp2(np.ceil(np.log2(needed))) + DESCRIPTOR_BYTES)
@@ -310,7 +310,7 @@ class Sender:
 
 STREAM_BYTES = PER_WINDOW * START_PACKETS * float(datagram_memory(np.array(1448.0)))
 DATAGRAM = Sender(212_992, 1 / 2, 1.75)
-"""Send buffer of datagrams on Linux: ``net.core.wmem_default``; a writer continues at half.
+"""Send buffer of datagrams on Linux: ``net.core.wmem_default``; a writer continues when it is half full.
 
 Let h be the number of packets in half a buffer.  A frame of k packets is written whole if there is
 room for its first packet.  So m = ⌈h / k⌉ frames are written after each pause.  Frame j (1 to m)
@@ -356,7 +356,7 @@ class Saturated:
     ) -> Floats:
         """Scale a statistic of the latency from the dataset's own wire to the slower wire.
 
-        The high allows for host stalls as long, or buffers as full, as on the own wire.
+        The high covers two cases: host stalls as long as on the own wire, and buffers as full as on the own wire.
 
         Parameters
         ----------
@@ -399,7 +399,7 @@ def saturated(
 ) -> Saturated:
     """Compute the buffers of a saturated stream on a slower wire, at n payloads.
 
-    A writer that is faster than the wire fills the buffers.  The mean level is that of an M/M/1/K
+    A writer that is faster than the wire fills the buffers.  The mean level follows from an M/M/1/K
     queue, whose level has a geometric distribution (L. Kleinrock, Queueing Systems I, 1975).  If
     writer and wire are equally fast, the mean level is one half.  This level counts as the content
     on the dataset's own wire.
@@ -413,8 +413,7 @@ def saturated(
     memory_bytes : float
         Memory of the buffers on the dataset's own wire [B].
     ahead : array (n,)
-        Ratio of the time per frame on the slower wire to that on the own wire at full speed, at
-        least 1.
+        Time per frame at full speed on the slower wire, divided by the time on the own wire; at least 1.
     rate_ratio : float
         Ratio of the new line rate to the dataset's own, at most 1.
     at_sender : array of bool (n,)
@@ -452,9 +451,9 @@ def level_of(ahead: Floats) -> Floats:
 def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
     """Estimate the memory of send buffers on the dataset's own wire [B], from unlimited rows.
 
-    It is the greatest memory that latency and goodput of a row imply, at least the documented size.
-    Smaller values come from hosts no faster than the wire, which do not fill their buffers.
-    ``packet_bytes`` is the payload of one packet.
+    The estimate is the greatest memory that any row's latency and goodput imply, but at least the
+    documented size.  Hosts no faster than the wire do not fill their buffers, so their rows imply
+    less memory.  ``packet_bytes`` is the payload of one packet.
     """
     sender = SENDERS[protocol]
     goodput = {_place(p): p.value for p in data.of_metric("goodput_bps")}

@@ -29,8 +29,8 @@ Bools = NDArray[np.bool_]
 Group = tuple[int, str]
 """Comparison of the labels of two sites: (index of a label column, label of that column or ``""``).
 
-With a label, two sites differ if exactly one of them has it.  With ``""``, two sites differ if
-their labels in the column differ.
+With a label, two sites differ if exactly one of them has this label.  With ``""``, two sites differ
+if their labels in the column differ.
 """
 Pairs = TypeVar("Pairs", Floats, Bools)
 NO_CURVE = 2
@@ -113,7 +113,7 @@ class Distances:
     def part(self, left: Ints, right: Ints, groups: Collection[Group]) -> Distances:
         """Select the distances between subsets of left and right sites, given as ascending indices.
 
-        The result contains at least these groups.
+        The result contains at least the label comparisons in ``groups``.
         """
         if (len(left), len(right)) == (len(self.payload), len(self.column)):
             return self
@@ -200,11 +200,11 @@ class MeasuredSites:
         return found
 
     def _compared(self, sites: Sites) -> Ints:
-        """Code of each site in each label comparison, (groups, sites); unequal codes differ.
+        """Code of each site in each label comparison, (groups, sites).
 
-        For a comparison of a column, it is the index of the site's label among the labels of the
-        rows, or -1.  For a comparison of one label, it is 1 if the site has this label, otherwise
-        0.
+        Two sites differ in a comparison if their codes are unequal.
+        For a comparison of a column, the code is the index of the site's label among the labels of
+        the rows, or -1.  For a comparison of one label, the code is 1 if the site has this label, otherwise 0.
         """
         found = np.empty((len(self._groups), len(sites)), dtype=np.int64)
         for k, (column, label) in enumerate(self._groups):
@@ -252,7 +252,7 @@ class Kernel:
     costs, level : float
         Variances of the costs and of the level of a configuration; unused in the joined form.
     residual, noise : float
-        Variance of the smooth remainder, and of the noise of a row beyond its stated spread.
+        Variance of the smooth remainder, and variance of a row's noise beyond the row's stated spread.
     length, load_length : float
         Correlation length in octaves of payload and of throughput.
     jump : float
@@ -272,7 +272,7 @@ class Kernel:
     label_distances: Mapping[Group, float] = field(default_factory=dict)
 
     def on(self, groups: tuple[Group, ...]) -> Kernel:
-        """Copy of this kernel for the given label comparisons. Those that this kernel lacks get the assumed distance."""
+        """Copy of this kernel for the given label comparisons. Comparisons that this kernel lacks get the assumed distance."""
         return replace(
             self,
             label_distances={
@@ -298,8 +298,8 @@ class Kernel:
 def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
     """List the label comparisons that get a parameter, by form of the kernel.
 
-    The product form has one per label column, the joined form one per label.  Columns with a single
-    label are left out.
+    The product form has one comparison per label column, the joined form one per label.  Columns
+    with a single label are left out.
     """
     columns: list[Group] = []
     labels: list[Group] = []
@@ -312,7 +312,7 @@ def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
 
 
 class Covariance:
-    """Covariance of pairs of sites, without noise, and its derivatives by the log parameters.
+    """Covariance between the two sites of each pair, without noise; also derivatives by log parameters.
 
     ``values`` are the covariances, in the shape of the distances.
 

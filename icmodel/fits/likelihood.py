@@ -26,14 +26,14 @@ LOOSENESS = 2.0
 Without a prior the likelihood has ridges.
 """
 STEPS = 1000
-"""Greatest number of steps in a search; most searches converge in a tenth of this."""
+"""Greatest number of steps in a search; most searches need a tenth of this number."""
 DIGITS = 4
 """Significant digits of stored kernel parameters.
 
 With so few digits, all linear algebra libraries give the same result.
 """
 GAIN = 1e-5
-"""Relative improvement of the log likelihood in one step below which the search ends."""
+"""Least relative improvement of the log likelihood in one step; with less, the search ends."""
 NOISE = NUMBERS.index("noise")
 NOT_POSITIVE = 1e10
 """Objective value for a covariance matrix that is not positive definite; the search turns back."""
@@ -91,7 +91,7 @@ class Piece(NamedTuple):
     are their distances.  ``shares`` (m,) are the dot products of both rows' cost shares.
     ``places`` (m,) are the indices of the pairs in a flattened matrix (n, n).  ``diagonal`` (n,)
     are the indices of the pairs of a row with itself.  ``residual`` (n,) is in units of the
-    residual's root mean square, ``variance`` (n,) in units of its mean square.
+    residual's root mean square, ``variance`` (n,) in units of the residual's mean square.
     """
 
     places: Ints
@@ -105,8 +105,8 @@ class Piece(NamedTuple):
 def piece_of(distances: Distances, shares: Floats, residual: Floats, variance: Floats) -> Piece:
     """Make a piece (a group of rows in the likelihood) from n rows.
 
-    ``distances`` are those between the rows (n, n).  ``shares`` (n, costs) is the share of each
-    cost in their times.  ``residual`` (n,) and ``variance`` (n,) are as in `Piece`.
+    ``distances`` (n, n) are the distances between the rows.  ``shares`` (n, costs) is the share of
+    each cost in the rows' times.  ``residual`` (n,) and ``variance`` (n,) are as in `Piece`.
     """
     rows, columns = np.tril_indices(len(residual))
     places, diagonal = rows * len(residual) + columns, np.flatnonzero(rows == columns)
@@ -163,7 +163,7 @@ def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = Non
 def rounded(number: float) -> float:
     """Round a number to `DIGITS` significant digits.
 
-    Measured rows determine kernel parameters less precisely.
+    Measured rows determine kernel parameters to fewer digits.
     """
     return float(f"{number:.{DIGITS}g}")
 

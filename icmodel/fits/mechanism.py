@@ -20,12 +20,12 @@ from icmodel.fits.observations import Sites
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 CostKey = tuple[str, bool | None]
-"""Key of a set of costs: (protocol, whether hosts are at their limit); ``None`` covers both."""
+"""Key of a set of costs: the protocol, and whether hosts are at their limit (``None``: both)."""
 ANY: CostKey = ("", None)
 """Key of the costs fitted to all protocols together."""
 
 LEAST_COST_ROWS = 5
-"""Least number of rows for separate costs of a protocol, or of one state of its hosts.
+"""Least number of rows with which a protocol, or one state of its hosts, gets separate costs.
 
 With fewer rows, the costs of the next larger group apply: the protocol, then all protocols.
 """
@@ -98,7 +98,7 @@ class Modelled:
     """Prediction of a cost model at n sites (combinations of payload, load and labels).
 
     ``log_time`` (n,) is the natural logarithm of the time [s].  ``shares`` (n, costs) holds the
-    share of each cost in the time.  It is the derivative of the log time by the log of that cost.
+    share of each cost in the time.  Each share is the derivative of the log time by the log of that cost.
     """
 
     log_time: Floats

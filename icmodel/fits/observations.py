@@ -109,10 +109,9 @@ def quantity(metric: str, values: Floats) -> Quantity:
 class Sites:
     """Sites: n points in payload, load and labels at which a metric is known or predicted.
 
-    Each field is an array (n,), except ``labels`` (n, columns).  ``packets`` is the number of
-    packets of a lone frame, ``least_packets`` of a frame in a stream of full packets.  ``wire_s``
-    is the time of a lone frame on the wire [s], and ``least_s`` the least interval between frames
-    [s].
+    Each field is an array (n,), except ``labels`` (n, columns).  ``packets`` is the packet count of
+    a lone frame, ``least_packets`` the count in a stream of full packets.  ``wire_s`` is the time
+    of a lone frame on the wire [s], and ``least_s`` the least interval between frames [s].
 
     ``labels`` are protocol, options, counts, whether there is a payload, and regime (such as
     unlimited, limited or overload).  Sites with equal labels belong to one configuration: they
@@ -208,7 +207,7 @@ class Observations:
     """Relative standard deviation between the runs of each row, (n,).
 
     It is the root mean square of the row's own deviation and the deviation pooled over all rows.  A
-    row without a stated deviation has the pooled deviation.  If no row states one, the spread is 0.
+    row without a stated deviation has the pooled deviation.  If no row states a deviation, the spread is 0.
     """
 
     def take(self, where: Ints) -> Observations:
@@ -316,8 +315,8 @@ def flowing(where: Sites, capacity_bps: Floats) -> Sites:
 def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations | None:
     """Collect the measured rows of a metric for a fit; ``None`` if there are fewer than three.
 
-    For the goodput, only rows that measure the capacity are taken.  Their load is unlimited or not
-    stated, or they are in overload or at the payloads next to overload.  A goodput below capacity
+    For the goodput, only rows that measure the capacity are taken.  Such rows have an unlimited or
+    unstated load, are in overload, or are next to overload in payload.  A goodput below capacity
     equals the offered load, and does not show the capacity.
     """
     points: Sequence[Point] = data.of_metric(metric)
@@ -367,9 +366,9 @@ def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, Floats]:
 
 UNLIMITED, UNSAID, LIMITED, OVERLOAD = "unlimited", "unsaid", "limited", "overload"
 OVERLOADED = 1.005
-"""Ratio of limited load to best goodput at its payload, above which a row is in overload (E14)."""
+"""Ratio of a row's limited load to the best goodput at its payload; above, the row is in overload (E14)."""
 SHORT = 1.1
-"""Ratio of limited load to the goodput reached at it, above which a row is also in overload.
+"""Ratio of a limited load to the goodput reached at this load, above which the row is in overload.
 
 The margin allows for frames lost or still queued at the end of a run (assumed).  A limited load
 is close to capacity if the best goodput is at most this multiple of the load.
@@ -434,8 +433,8 @@ def _fullest(
 ) -> dict[tuple[object, ...], dict[int, int]]:
     """Index of the row with the load closest to capacity, by curve and payload.
 
-    This row has the greatest limited load.  If all limited loads are far below capacity, it is the
-    unlimited row, if there is one.
+    Normally, this row has the greatest limited load.  If all limited loads are far below capacity
+    and there is an unlimited row, it is the unlimited row.
     """
     best = _best(data)
 

@@ -51,10 +51,9 @@ class Process:
     def errors(self) -> Floats:
         """Leave-one-out error of the log time at each row, (n,); twins are left out together.
 
-        The error of a single row is its representer weight divided by its diagonal element of the
-        precision matrix.  The errors of twins solve the linear system of their block of that matrix and their
-        representer weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine
-        Learning, 2006, eq. 5.12 for one row).
+        The error of a single row is its representer weight divided by its diagonal precision element.  The errors e of
+        twins solve P e = w, where P is their block of the precision matrix and w are their representer weights (C. E.
+        Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, 2006, eq. 5.12 for one row).
         """
         found = self.representer_weights / np.diag(self.inverse)
         for rows in self.twins:
@@ -259,8 +258,8 @@ class ProtocolProcesses:
 def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
     """Root mean square error of each configuration (set of labels), if all its rows are left out.
 
-    The errors of its rows solve the linear system of their block of the precision matrix and their
-    representer weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine
+    The errors e of its rows solve P e = w, where P is their block of the precision matrix and w are
+    their representer weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine
     Learning, 2006, eq. 5.12 for one row).
 
     Parameters

@@ -143,7 +143,7 @@ class Refiner:
         curve : Curve
             Measured curve.
         payload_bytes : array
-            Knots [B], which become points of the drawn curve if they are in its range.
+            Knots [B]; knots within the payload range of the drawn curve become its points.
         where : Where
             Payload range, load state and options of the drawn curve.
         """
@@ -168,9 +168,9 @@ class Refiner:
     def _payloads_of(self, curve: Curve, knots: Floats, where: Where) -> Floats:
         """Payloads [B] of a drawn curve: the measured payloads, the knots, and both ends.
 
-        A limited load extends over all measured payloads of its configuration, at any load.  The
-        fitted goodput then decides at which payloads the load is achieved.  So the answer does not
-        depend on which payloads were measured at this load.
+        A curve at a limited load extends over all payloads that its configuration has at any load.
+        The fitted goodput then decides at which payloads the load is achieved.  So the answer does
+        not depend on which payloads were measured at this load.
         """
         least, most = curve.payload_bytes[[0, -1]]
         if math.isfinite(curve.load_bps) and not curve.anywhere:
@@ -269,7 +269,7 @@ class Refiner:
     ) -> Floats:
         """Convert log times and half-widths of a fit to value, low and high of the metric, (3, n).
 
-        The interval also includes the stated ranges of the rows, and the deviation between
+        The interval also includes the stated low and high of the rows, and the deviation between
         measurement sessions.
         """
         log_time, half = log_times
@@ -375,7 +375,7 @@ class Refiner:
         half: Floats,
         where: Where,
     ) -> Floats:
-        """Correction (n,) of a fitted log time of goodput towards rows that the fit did not use.
+        """Correction (n,) of a goodput's fitted log time, towards rows that the fit did not use.
 
         For curves at the unlimited load, these are limited runs whose goodput exceeds the fit's
         interval.  For curves in overload, these are unlimited runs at the payloads next to

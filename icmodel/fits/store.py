@@ -39,7 +39,7 @@ INNERMOST = re.compile(r"[\[{][^\[\]{}]*[\]}]")
 """Pattern of an innermost JSON list or object, which the file of a fit prints on one line."""
 VARIABLE = "ICMODEL_CACHE"
 MOST_BYTES = 200 * 10**6
-"""Greatest size of the cache of fits [B]; beyond it, the least recently used are removed."""
+"""Greatest size of the cache of fits [B]; beyond it, the least recently used fits go."""
 TEXTS = ("protocol", "metric", "basis")
 """Columns of a dataset's points that the seal hashes as text."""
 IGNORED = ("line", "source")
@@ -51,9 +51,9 @@ PROGRAM = ("fits/*.py", "theory/*.py", "tables/wire.py")
 def seal_of(data: Dataset, constants: Constants = SHIPPED) -> str:
     """Compute the seal of a dataset's fits: a SHA-256 that changes if fits must be made again.
 
-    It covers the points, the dataset's description, the source code of the fits and of the wire,
-    and the constants of the fits.  The points are those in memory, so a dataset with changed or
-    fewer rows has another seal.
+    The seal covers the points, the dataset's description, the source code of the fits and of the
+    wire, and the constants of the fits.  The points are those in memory, so a dataset with changed
+    or fewer rows has another seal.
 
     >>> import icmodel
     >>> from dataclasses import replace
@@ -135,7 +135,7 @@ class KeptMetric:
 
 @dataclass(slots=True)
 class Kept:
-    """Fits and drawn curves of one dataset that were made so far.
+    """Fits and drawn curves that were made so far for one dataset.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class Kept:
 
 
 def read(folder: Path, seal: str) -> Kept | None:
-    """Read the stored fits of a folder; ``None`` if missing, or of another seal or version.
+    """Read the stored fits of a folder; ``None`` if missing, or if seal or version differs.
 
     Raises
     ------
@@ -273,7 +273,7 @@ class Store:
         return kept
 
     def save(self, kept: Kept) -> None:
-        """Write new fits to the cache; a no-op without a cache, or if it cannot be written."""
+        """Write new fits to the cache; a no-op if the cache is missing or not writable."""
         if self._cached is None or kept.size == self._saved:
             return
         with suppress(OSError, ReportError):  # without the cache, fits are made again
@@ -312,7 +312,7 @@ def cache_folder() -> Path | None:
 
 
 def _make_room(newest: Path) -> None:
-    """Remove the least recently used fits from a cache that is too large, but not the newest."""
+    """Remove the least recently used fits from a cache that is too large; the newest fits stay."""
     entries = [one for one in newest.parent.iterdir() if (one / TEXT).is_file()]
     entries.sort(key=lambda one: (one / TEXT).stat().st_mtime, reverse=True)
     taken = 0

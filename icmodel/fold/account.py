@@ -276,7 +276,7 @@ def _line_rate(records: Sequence[Record], document: Mapping[str, object]) -> Ite
 
 
 def _excess_bps(record: Record, link: Mapping[str, Any]) -> float:
-    """Goodput of a run above the line rate and the burst of a token bucket [b/s]; negative if it is below."""
+    """Goodput of a run minus line rate and token bucket burst [b/s]; negative if the goodput is lower."""
     seconds = record.document.settings.get("duration_s") or 1.0
     at_once = 8 * link.get("burst_bytes", 0.0) / seconds
     most = ROUNDING * link["line_rate_bps"] + at_once

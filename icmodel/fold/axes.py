@@ -37,7 +37,7 @@ LEFT_ALONE: Mapping[str, str] = {
 }
 """Value of each option in rows of runs that did not set it, if other runs of the same protocol set it."""
 NOT_LABELLED = "none"
-"""Value of a label in rows of runs without this label, if other runs of the same protocol have it."""
+"""Value of a label in rows of runs without this label, if other runs of the same protocol have the label."""
 
 FIRST_CHOICE: Mapping[str, str] = {"pattern": "stream", "nagle": "on"}
 """Preferred default of some option axes; it is used only if a row has this value."""
@@ -266,8 +266,8 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     Raises
     ------
     RecordError
-        If a host differs in hardware or software, or in a setting that neither the MTU nor a label explains, unless
-        ``apart`` names the property. Also if runs of one point have different lengths.
+        If a property that ``apart`` does not name differs between records: hardware, software, or a setting that
+        neither the MTU nor a label explains.  Also if runs of one point have different lengths.
     """
     if LENGTH not in apart:
         _check_lengths(records)

@@ -329,10 +329,10 @@ def between_sessions(runs: Runs, left_out: LeftOut) -> dict[str, object] | None:
     Runs of one session share the state of the machine, such as caches, other guests and the placement of memory.  So
     the spread within a session understates the difference to another session.
 
-    The spread between sessions is the standard deviation of the means of sessions.  First, two standard deviations are
-    estimated from the median difference of two runs of a point.  The runs are from different sessions for the one, and
-    from the same session for the other.  The result is the square root of the difference of their squares.  It is
-    absolute for ratios and relative for other metrics.
+    The spread between sessions is the standard deviation of session means.  First, two standard deviations are
+    estimated, each from median differences between runs of one point.  The first compares runs from different sessions,
+    the second compares runs from the same session.  The result is √(first² − second²).  This result is absolute for
+    ratios and relative for other metrics.
 
     Parameters
     ----------
@@ -382,7 +382,7 @@ def session_spread(
     """Standard deviation of a metric between measurement sessions.
 
     It is 0 if runs of different sessions differ no more than runs of one session.  It is also 0 if fewer than ten
-    points have runs of different sessions, or none has several runs of one session.
+    points have runs of different sessions, or no point has several runs of one session.
     """
     within: list[float] = []
     between: list[float] = []

@@ -64,7 +64,7 @@ class ToolMark(Part):
 
 
 class Background(Part):
-    """Another stream of the plan during the run; ``covered`` tells whether it ran during the whole run."""
+    """Another stream of the plan during the run; ``covered`` tells whether the stream lasted the whole run."""
 
     covered: bool
 
@@ -271,7 +271,7 @@ def read_records(files: Iterable[str | Path], progress: Progress | None = None) 
     files : iterable of paths
         Plain files, or files compressed by gzip.
     progress : callable, optional
-        Called after each record with the number of records read and in total.
+        Called after each record with the number of records read so far, and the total number.
 
     Raises
     ------
@@ -360,7 +360,7 @@ EVERY = ("",)
 CPU = ("cpu_send", "cpu_recv")
 LATENCIES = ("latency_",)
 BESIDE = "overlapping"
-"""Flag of a run whose responder served two runs at once."""
+"""Flag of a run whose responder served two runs at the same time."""
 BESIDE_ON_PURPOSE = ("cpu_recv", "packets_received")
 """Prefixes of metrics that the flag ``overlapping`` spoils if the plan has other streams to the same interface."""
 BUSY = "busy-host"

@@ -2,7 +2,7 @@
 
 A result that contradicts itself or the line rate is refused.  A file that differs from the others only gets a remark:
 the others may be wrong, and real curves have steps.  Many contradictions are mistaken units, so messages name the
-likeliest one.
+likeliest unit mistake.
 """
 
 from __future__ import annotations
@@ -332,11 +332,11 @@ REACH = 4.0
 LEAST_PAYLOADS = 3
 """Least number of payloads for a line through other files; with fewer, only runs of equal payload are compared."""
 CLEAR = 3.0
-"""Factor by which a file's log deviation must exceed the scatter of the other files to get a remark."""
+"""Ratio of a file's log deviation to the scatter of the other files, above which the file gets a remark."""
 SCATTER_FILES = 3
 """Least number of other files from which the scatter of a metric is estimated."""
 AGREE = 0.75
-"""Share of a file's numbers of one kind that must deviate by the same factor to get a remark."""
+"""Least share of numbers of one kind that deviate by one factor, for a remark on their file."""
 
 Curve = tuple[object, ...]
 """Key of a curve over payload: the metric, the protocol and the other axes of its results."""
@@ -467,7 +467,7 @@ def _on_line(
 ) -> tuple[float, ...]:
     """Log value expected at a payload, from a robust line through the nearest payloads of other files.
 
-    Its slope is the median of the slopes of all pairs (Theil, 1950; Sen, 1968).
+    The slope of the line is the median slope over all pairs of points (Theil, 1950; Sen, 1968).
     """
     others = {place: middle for place, middle in middles.items() if place != payload}
     for place in [place for place in others if file in logs[place]]:

@@ -67,7 +67,7 @@ def dataset_of(ingested: Ingested, folder: str | Path, about: About) -> Dataset:
     Raises
     ------
     DatasetError
-        If the folder's name cannot be an id, it has other files, or a row breaks the format.
+        If the folder's name cannot be an id, the folder has other files, or a row breaks the format.
     """
     target = Path(folder)
     document = _document(ingested, name_in(target), about)
@@ -84,7 +84,7 @@ def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> None
     Raises
     ------
     DatasetError
-        If the folder cannot be written, its name cannot be an id, or it has other files.
+        If the folder cannot be written, its name cannot be an id, or the folder has other files.
     """
     target = Path(folder)
     document = _document(ingested, name_in(target), about)

@@ -428,7 +428,7 @@ MEANINGS = {
 }
 """Meaning of each option axis that ingesting may add to a dataset."""
 UNKNOWN = {"hosts": "unnamed", "tool": "unnamed", "streams": "unsaid"}
-"""Option axes that are added only to separate results, each with the value for results that do not state it."""
+"""Option axes that are added only to separate results, each with the value used if a result does not state the axis."""
 WEAKEST = ("measured", "tabulated", "stated", "derived")
 Kind = tuple[str | None, str]
 """Kind of a number: its protocol and its metric."""
@@ -494,7 +494,7 @@ def gather(samples: Sequence[Sample]) -> tuple[tuple[Point, ...], tuple[Axis, ..
 
 
 def _completed(samples: Sequence[Sample]) -> list[Sample]:
-    """Fill in missing hosts and missing numbers of streams, from other samples, if only one value fits."""
+    """Fill in missing hosts and stream counts from other samples, if only one value fits."""
     streams: dict[object, set[int]] = defaultdict(set)
     for sample in samples:
         if sample.result.streams is not None:

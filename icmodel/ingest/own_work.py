@@ -1,8 +1,8 @@
 """Time that a program adds to a frame, learned from its results on hosts for which a dataset exists.
 
 A program that reaches less goodput than the dataset's measuring tool on the same hosts needs more time per frame.
-The additional time has two terms: a time per frame and a time per byte, both at least 0.  They are fitted by least
-squares of the relative error.  Runs limited by the wire contain no information on the program and are left out.
+The additional time has two terms: a time per frame and a time per byte, both at least 0.  Both terms are fitted by
+least squares of the relative error.  Runs limited by the wire contain no information on the program and are left out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ The sent rate is used if the tool reports no received rate.
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Times per frame of one payload at full speed on one core [s]: with the program, and of the host alone."""
+    """Two times per frame at one payload, at full speed on one core [s]: with the program, and of the host alone."""
 
     payload_bytes: int
     program_s: float
@@ -153,8 +153,9 @@ def _fastest(results: Dataset, protocol: str) -> list[Point]:
 def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
     """Fit the program's time per frame [s] and time per byte [s/B], with 90 % intervals.
 
-    Of the fits with no, one or both terms, the fit with the least error is used in which no time is negative.  A term
-    that is not fitted is 0.  Its interval ends at the upper limit of a fit of this term alone to the residuals.
+    Fits with no term, one term and both terms are compared.  Among fits without a negative time, the fit with the least
+    error is used.  A term that is not fitted is 0.  Its interval ends at the upper limit of a fit of this term alone to
+    the residuals.
 
     Intervals are computed from the larger of two errors.  One is the deviation of the payloads from the fit, by
     Student's t.  Its degrees of freedom are the number of payloads minus the number of fitted terms.  The other is the

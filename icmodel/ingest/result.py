@@ -121,7 +121,7 @@ class Number(NamedTuple):
     side
         End that counted the number: sender or receiver; both ends for a round trip.
     low, high
-        Range that the tool reports.
+        Least and greatest value that the tool reports.
     n
         Number of runs that the tool averaged.
     quality

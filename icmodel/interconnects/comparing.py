@@ -1,8 +1,8 @@
 """Judge a use case on every interconnect and line rate, by the strongest source of each link.
 
-Each link is a row of the comparison. Its sources are the datasets measured on that link, and theory. If no dataset
-predicts every required goodput, ``hybrid`` extrapolates from the nearest line rate of the same kind and protocol. A
-link that theory refutes is not extrapolated. If no dataset can answer, theory is the only source.
+Each link is a row of the comparison. The sources of a link are the datasets measured on the link, and theory. If no
+dataset predicts every required goodput, ``hybrid`` extrapolates from the nearest line rate of the same kind and
+protocol. A link that theory refutes is not extrapolated. If no dataset can answer, theory is the only source.
 
 A row is met if one dataset meets all requirements. A row is not met only if all sources fail, or if theory refutes the
 link. Among equal verdicts, the strongest kind of evidence decides.
@@ -310,7 +310,7 @@ def _judged(
 def _stream_bounds(
     case: UseCase, candidate: Candidate, wire: Wire, derived: Derivations
 ) -> tuple[Mapping[str, _Bounds], tuple[Derivation, ...]]:
-    """Compute the bounds of the wire for each stream, and derive goodput and latency at shared interfaces from them.
+    """Compute each stream's bounds of goodput and latency on the wire, alone and at shared interfaces.
 
     If the protocol cannot carry the frames, the goodput is 0. The latency is the transmission time of a frame plus the
     delay of the use case's cable; switches add no delay.

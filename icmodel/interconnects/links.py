@@ -46,12 +46,20 @@ RATES_BPS = {
         rapidio.link_rate_bps(baud=baud) for baud in (3.125e9, 5e9, 6.25e9, 10.3125e9, 25.78125e9)
     ),
 }
-"""Standard line rates to compare [b/s], by kind of link. Those of InfiniBand and RapidIO are data rates of four lanes,
-after line coding."""
+"""Standard line rates to compare [b/s], by kind of link.
+
+For InfiniBand and RapidIO, the line rates are data rates of four lanes, after line coding.
+"""
 ANY_RATE = {ETHERNET: 0.0, "roce": 10e9}
-"""Kind of link -> least line rate [b/s]. These kinds are compared at every requested rate of at least that rate."""
+"""Least line rate [b/s] of each kind of link that is compared at every requested rate.
+
+Requested rates below the least line rate are left out.
+"""
 NEAR_RATE = 0.03
-"""Greatest relative difference between a requested line rate and the InfiniBand or RapidIO link compared for it."""
+"""Greatest relative difference between a requested rate and the line rate of an InfiniBand or RapidIO link.
+
+A link with a greater difference is not compared.
+"""
 SAME_RATE = 1e-3
 """Relative difference up to which two line rates count as equal."""
 
@@ -115,8 +123,8 @@ def compared_links(
     ----------
     rates_bps : sequence of float, optional
         Line rates to compare [b/s]; by default all standard and measured rates. Ethernet and RoCE are compared at each
-        of the given rates, if it is not below `ANY_RATE`. Links of other kinds are compared if their rate is near a
-        given rate (`NEAR_RATE`).
+        given rate that is at least `ANY_RATE`. Links of other kinds are compared if their rate is near a given rate
+        (`NEAR_RATE`).
     """
     found = {
         Link(kind, rate, protocol)

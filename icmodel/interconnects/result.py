@@ -50,8 +50,8 @@ class Source:
     result : CandidateResult
         Result of the best candidate.
     least_cores : int, optional
-        Least tried core count of a host that gives the same outcome. It is ``None`` for the outcome *not met*, for
-        theory, and if no candidate has a core count.
+        Least tried core count of a host that gives the outcome of ``result``. The count is ``None`` for the outcome
+        *not met*, for theory, and if no candidate has a core count.
     """
 
     ground: str
@@ -76,7 +76,8 @@ class Source:
         """Finding on the requirement that decides the outcome.
 
         If several requirements are not met, the requirement with the strongest basis (kind of evidence) decides. A
-        latency that grows without limit follows from the goodput. So it decides only if no other requirement fails.
+        latency that grows without limit follows from the goodput. Such a latency decides only if no other requirement
+        fails.
         """
         failed = [finding for finding in self.result.findings if finding.outcome == NOT_MET]
         if not failed:
@@ -94,7 +95,8 @@ class Source:
     def basis(self) -> str:
         """Weakest basis (kind of evidence) of the deciding requirements; empty if nothing was predicted.
 
-        If a requirement is not met, it alone decides. Otherwise all findings with the same outcome decide.
+        If a requirement is not met, this requirement alone decides. Otherwise all findings with the same outcome
+        decide.
         """
         if self.outcome == NOT_MET:
             return self.decisive.rests_on.basis
@@ -141,7 +143,7 @@ class Source:
         """Sort key of the sources of a link, best first.
 
         The criteria, in order: number of streams without a prediction, number of required goodputs without a
-        prediction, verdict, kind of evidence, numbers of unpredicted, failed and undecided requirements, and margin.
+        prediction, verdict, kind of evidence, counts of unpredicted, failed and undecided requirements, and margin.
         """
         findings = self.result.findings
         missing = [finding for finding in findings if finding.verdict.estimate.absent]
@@ -265,7 +267,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Best outcome of all links: met if a link meets all requirements, undecided if one may, otherwise not met."""
+        """Best outcome of all links: *met* ranks before *undecided*, and *undecided* before *not met*."""
         outcomes = {row.outcome for row in self.rows}
         return next(outcome for outcome in OUTCOMES if outcome in outcomes)
 
@@ -319,7 +321,8 @@ class Ranked:
     def wire_headroom(self) -> float:
         """Goodput that the wire allows, divided by the required goodput, minus 1; NaN if unknown.
 
-        If several goodputs are required, the least headroom counts. If it is negative, no host can meet the use case.
+        If several goodputs are required, the least headroom counts. If the headroom is negative, no host can meet the
+        use case.
         """
         theory = [one for one in (self.row.source, *self.row.others) if one.ground == THEORY]
         return _headroom(theory[0]) if theory else math.nan
@@ -331,7 +334,7 @@ class Ranked:
 
     @property
     def least_cores(self) -> int | None:
-        """Fewest tried cores of each host that reach the verdict; ``None`` if unknown or impossible."""
+        """Least tried core count of each host that reaches the verdict; ``None`` if unknown or impossible."""
         return None if self.kind == IMPOSSIBLE else self.row.source.least_cores
 
     @property
@@ -420,7 +423,7 @@ def class_of(row: Row) -> str:
 
 
 def _headroom(theory: Source) -> float:
-    """Return the least ratio of the wire's goodput to a required goodput, minus 1; NaN if none is required."""
+    """Return the least ratio of the wire's goodput to a required goodput, minus 1; NaN if no goodput is required."""
     ratios = [
         finding.verdict.estimate.high / finding.verdict.requirement.limit - 1
         for finding in _goodputs(theory)

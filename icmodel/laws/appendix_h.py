@@ -103,7 +103,7 @@ CpuTime = Callable[[TableQuery, Sequence[str], Load, Flow], Floats]
 
 
 def flow(query: TableQuery) -> Flow:
-    """Compute the achieved goodput of each stream, and the states and loads that follow from it.
+    """Compute the achieved goodput of each stream, with the states and loads that follow from the goodput.
 
     The achieved goodput is the limited goodput, or the endpoint's share of the interpolated goodput.
     """
@@ -275,7 +275,7 @@ def answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str,
 
 
 def bases(query: TableQuery, flow: Flow) -> Bases:
-    """Collect the table look-ups and rules from which each metric is computed; they determine its basis."""
+    """Collect the table look-ups and rules that determine the value and basis of each metric."""
     q, own = query.q, table_metrics(query.tables)
     reached = [Read("goodput_bps", query.unlimited)]
     reads: dict[str, list[Read]] = {name: [Read(name, flow.latency_load)] for name in own}

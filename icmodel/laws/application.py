@@ -35,12 +35,15 @@ from icmodel.scenario import Scenario
 from icmodel.tables import HIGH, LOW, VALUE, Frames, Load, Pace, TableQuery, Work, opposite
 
 OF_CHANGE = 0.1
-"""Assumed log half-width of a throughput that the application limits, as a fraction of the log of the slowdown."""
+"""Assumed uncertainty of a throughput that the application limits.
+
+The log half-width of the interval is this fraction of log(slowdown).
+"""
 FULLEST = 0.97
 """Upper limit of a receiver's utilisation in the formula for waiting times; a greater utilisation is clipped."""
 SENDER, RECEIVER = 0, 1
 BUSY = UTILISATIONS
-"""Names of the two metrics of utilisation: of the sender's cores, and of the receiver's cores."""
+"""Names of the two utilisation metrics: one for the sender's cores, one for the receiver's cores."""
 CODE = ("", "_cores", "_process_cores", "_user")
 """Endings of the names of processing-time metrics that include the application's work."""
 TIMES = ("latency_", "rtt_")
@@ -234,7 +237,7 @@ def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) ->
 
 
 def _waiting_s(query: TableQuery, pace: Pace, flow: Flow) -> Floats:
-    """Compute the greatest mean time [s] that a frame waits for a busy receiver, (n,), beyond the measured wait.
+    """Compute the greatest mean waiting time [s] of a frame at a busy receiver, (n,), beyond the measured wait.
 
     For random arrivals and a constant service time S the wait is ρ S / (2 (1 − ρ)) (M/D/1 by Pollaczek and
     Khinchine: L. Kleinrock, Queueing Systems, vol. 1, 1975).  Evenly spaced frames do not wait.
@@ -481,7 +484,8 @@ def _at_all_knots(query: TableQuery, configurations: Floats) -> TableQuery:
 def _line_s(at_bytes: Floats, times_s: Floats, payload_bytes: Floats) -> Floats:
     """Extrapolate the time per frame [s] to some payloads by a straight line fitted to times at other payloads.
 
-    The fit minimises the squared relative errors.  If the line falls with the payload, the result is the last time.
+    The fit minimises the squared relative errors.  If the line does not rise with the payload, the result is the last
+    fitted time.
     """
     weight = 1 / np.maximum(times_s, SHORTEST_S)
     terms = np.stack([np.ones_like(at_bytes), at_bytes], axis=1)

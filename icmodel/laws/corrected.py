@@ -87,7 +87,7 @@ def law(data: Dataset, fitting: object = None) -> Law:
 
 
 def flow(query: TableQuery) -> Flow:
-    """Compute the goodput of each stream, and the losses, states and loads that follow from it.
+    """Compute the goodput of each stream, with the losses, states and loads that follow from the goodput.
 
     The goodput is the least of the request, the stream's capacity, the wire's bound and the fair share.
     """
@@ -158,7 +158,7 @@ def sent_and_received_rates(
 
 
 def reached(query: TableQuery, benchmarked: Floats) -> Floats:
-    """Widen benchmarked goodputs (tables, ends, n) [b/s] for other core counts, and limit them to theory's bound."""
+    """Widen intervals of benchmarked goodputs (tables, ends, n) [b/s] for other core counts; clip to theory's bound."""
     tables = [BEST] * len(benchmarked)
     found = widened(query, tables, benchmarked)
     return np.asarray(np.minimum(found, query.q.frames.greatest_bps))
@@ -338,7 +338,7 @@ def by_loss(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str,
 
 
 def bases(query: TableQuery, flow: Flow) -> Bases:
-    """Collect the table look-ups and rules from which each metric is computed; they determine its basis."""
+    """Collect the table look-ups and rules that determine the value and basis of each metric."""
     tables = {table.removeprefix(MULTIPLE): table for table in table_metrics(query.tables)}
     less = loss_lowers_goodput(query, flow)
     reads = _reads_of(query, flow, tables, less)
@@ -410,7 +410,10 @@ def _rules_of(
 
 
 def above_theory(query: TableQuery, flow: Flow) -> Bools:
-    """Mark the requests whose benchmarked goodput exceeds theory's bound and is lowered to it, as a mask (n,)."""
+    """Mark the requests whose benchmarked goodput exceeds theory's bound, as a mask (n,).
+
+    The goodput of these requests is lowered to the bound.
+    """
     bound = query.q.frames.greatest_bps
     at_bound = np.asarray(flow.capacity_bps[VALUE] >= bound)
     if not at_bound.any():

@@ -1,11 +1,11 @@
-"""Tables of the law `corrected`: curves through unchanged rows, errata corrected; and packets per second.
+"""Tables of the law `corrected`: curves through unchanged rows with errata corrected, and packet rates.
 
 Each metric has a table.  Further tables hold the best goodput of any load, the loss at limited loads, and shared
-goodputs.  At payloads that do not achieve a load, the law replaces the points of that load's curve (E14).  `hybrid`
-uses the same functions on fitted curves.
+goodputs.  If a payload does not achieve a load, the law replaces the load curve's point at this payload (E14).
+`hybrid` uses the same functions on fitted curves.
 
 Below capacity each frame has packets of its own.  At its limit a stream fills its packets at every frame size (IC2012
-§6.1.1).  The *multiple* of a host is its number of packets over theory's number of packets for the same frames.
+§6.1.1).  The *multiple* of a host is the host's packet count divided by theory's packet count for the same frames.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ In this order: best goodput of all loads, loss at limited loads, and ratio of go
 
 
 def prepare(data: Dataset, request: TableRequest) -> Prepared:
-    """Make the look-up tables of every metric from a dataset's rows, with the errata of the tables corrected.
+    """Make the look-up tables of every metric from a dataset's rows, with the errata of the published tables corrected.
 
     Raises
     ------
     DatasetError
-        If the dataset does not have an option.
+        If the dataset lacks a requested option.
     """
     found = {name: own_rows(data, name, request.options) for name in data.protocols}
     every = with_places(data, found)
@@ -121,9 +121,9 @@ def flow_tables(
 
 
 def achieved_table(compile_: Compiler, shares: Floats) -> MetricTable:
-    """Compile the table of the ratio of goodput to request, for requests below capacity.
+    """Compile the table of the ratio goodput / request, for requests below capacity.
 
-    ``shares`` (3, protocols) holds value, low and high.
+    ``shares`` (3, protocols) holds value, low and high of the ratio.
     """
     curves = {
         Configuration(protocol, None, 0): [
@@ -160,7 +160,7 @@ def without_switched(curves: Curves, protocol: str) -> Curves:
 def achieved(best: Curves, key: Configuration) -> Curve | None:
     """Select the curve of a protocol's best goodput: the curve with the fewest switches, then the most cores.
 
-    A load is achieved at the payloads at which it does not exceed this curve.
+    A load is achieved at each payload at which this curve is at least as high as the load.
     """
     keys = [known for known in best if known.protocol == key.protocol]
     most = max(keys, key=lambda known: (-known.switches, known.cores or 0), default=None)
@@ -228,7 +228,7 @@ def crossings(best: Curves, protocols: Iterable[str], loads: Floats) -> tuple[fl
 
 
 MULTIPLE = "theory * "
-"""Prefix of the names of tables that hold packet rates as multiples of the packet rate of theory."""
+"""Prefix of the names of tables whose numbers are multiples of theory's packet rate."""
 PACKETS, SENT, OF_SENDER = "packets_", "packets_sent", "_sent_"
 """Parts of metric names: prefix of all packet metrics, prefix of sent packets, and part in every sender's metric."""
 
@@ -241,7 +241,7 @@ def multiples(tables: Tables, wanted: Collection[str]) -> tuple[str, ...]:
 def packets_per_s(
     query: TableQuery, metrics: Sequence[str], flow: Flow, *, all_at_limit: bool = False
 ) -> Floats:
-    """Compute packets per second [1/s], (metrics, ends, n), from tables of multiples of theory's packets.
+    """Compute packets per second [1/s], (metrics, ends, n); the tables hold multiples of theory's packet rate.
 
     If only the unlimited load was measured, packets below capacity are interpolated.  The interpolation runs over the
     request's share of the capacity, from the frames' own packets to the packets at the limit.  If the wire has no time
@@ -309,7 +309,7 @@ def _below_limit(query: TableQuery, each: Floats, below: Bools, flow: Flow) -> F
 
     ``each`` holds the packets per frame at the limit; ``below`` (metrics, n) marks the requests below the limit.  Below
     the limit each frame is sent once, even if frames are lost at the limit.  Only a stream that merges frames has fewer
-    packets than the frames' own.  Up to the limit, the packet count of such a stream is uncertain.
+    packets than the frames would need if sent alone.  Up to the limit, the packet count of such a stream is uncertain.
     """
     if not below.any():
         return each

@@ -25,10 +25,10 @@ class Flow(NamedTuple):
 
     ``capacity_bps`` is the goodput of the stream without other streams.  ``share_bps`` is the stream's part of the
     goodput that the receiver accepts from all senders.  ``unlimited_loss`` is the benchmarked loss of an unlimited
-    sender (0 if unknown); ``achieved_loss`` is the loss of an achieved request.  ``saturated`` marks requests above
-    the capacity.  ``receiver_overloaded`` marks questions whose requests together exceed what the receiver accepts.
-    ``not_achieved`` marks streams that get less than they request.  ``latency_load`` and ``cpu_load`` are the loads
-    used to look up latency and CPU, one each for value, low and high.
+    sender (0 if unknown); ``achieved_loss`` is the loss of an achieved request.  ``saturated`` marks requests above the
+    capacity.  ``receiver_overloaded`` marks questions in which the requests of all senders together exceed the goodput
+    that the receiver accepts.  ``not_achieved`` marks streams that get less than they request.  ``latency_load`` and
+    ``cpu_load`` are the loads used to look up latency and CPU, one each for value, low and high.
     """
 
     capacity_bps: Floats
@@ -83,10 +83,10 @@ def fair_share(
 ) -> Floats:
     """Compute each stream's share of the goodput that a receiver accepts from several senders, (ends, n) [b/s].
 
-    The share is max(receiver − others, receiver / n).  For one other stream, or several equal ones, this is exactly
-    max-min fair (E2).  If a receiver loses frames, it does not distinguish senders.  Each sender's share is then
-    proportional to its offered load (assumed).  Shares measured at the requested number of endpoints replace
-    receiver / n.  If the stream was never measured alone, the law uses only measured shares.
+    The share is max(receiver − others, receiver / n).  If there is one other stream, or all other streams are equal,
+    this share is exactly max-min fair (E2).  If a receiver loses frames, it does not distinguish senders.  Each
+    sender's share is then proportional to its offered load (assumed).  Shares measured at the requested number of
+    endpoints replace receiver / n.  If the stream was never measured alone, the law uses only measured shares.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def loss_lowers_goodput(query: TableQuery, flow: Flow) -> Bools:
 
 @lru_cache(maxsize=256)
 def traversals(metric: str) -> int:
-    """Count how often a latency metric includes the path: 2 for a round trip, 1 one way, 0 for a deviation.
+    """Count how often a latency metric includes the path: 2 for a round trip, 1 for one way, 0 for a deviation.
 
     Other metrics also give 0.
     """
@@ -154,7 +154,7 @@ def is_one_way(metric: str) -> bool:
 
 
 def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
-    """Compute the one-way time [s] of the requested switches that the measured path does not have, (metrics, n).
+    """Compute the one-way time [s] of switches that are requested but not on the measured path, (metrics, n).
 
     An axis has the length 1 if all its numbers are equal.  Each further switch adds the dataset's switch latency
     (IC2012 §7.1.2).  The result is NaN if that latency is unknown.
@@ -189,9 +189,9 @@ def least_s(query: TableQuery) -> Floats:
 
 
 def add_path(found: Floats, metrics: Sequence[str], path_s: Floats) -> None:
-    """Add the one-way time of the path (metrics or 1, n or 1) [s] to latencies ``found`` (metrics, ends, n), in place.
+    """Add the one-way path time [s] to latencies ``found`` (metrics, ends, n), in place.
 
-    A round trip gets this time twice.
+    A round trip gets the path time twice.  The shape of the path time is (metrics or 1, n or 1).
     """
     if not path_s.any():
         return

@@ -95,7 +95,7 @@ from icmodel.tables.wire import frames_on_wire
 FAR = 1.1
 """Ratio of requested goodput to the goodput measured in overload, above which a request is in overload (assumed)."""
 SENDING = "cpu_send"
-"""Prefix of the names of the metrics of processing time at the sender."""
+"""Prefix of metric names for processing time at the sender."""
 Preparing = Callable[[TableRequest], Prepared | None]
 
 
@@ -129,7 +129,7 @@ def law(data: Dataset, fitting: Fitting) -> Law:
     )
 
     def for_hosts(hosts: Hosts) -> tuple[Dataset, Law]:
-        """Return the dataset changed to another link or other hosts, and a law for it that uses the same fits."""
+        """Change the dataset to another link or other hosts; return it with a law that uses the existing fits."""
         other, changes = data, hosts.texts(data.interconnect.line_rate_bps)
         if (rate_bps := hosts.line_rate_bps) is not None:
             fabrics = {key: at_rate(link, rate_bps) for key, link in data.fabrics.items()}
@@ -172,7 +172,7 @@ def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
 
 
 def fit(data: Dataset, watch: Watch | None = None) -> Kept:
-    """Make all fits of a dataset anew, and draw the curves of all options with which it was measured.
+    """Make all fits of a dataset anew, and draw the dataset's curves for all measured options.
 
     ``watch`` is called after each fit with the number of finished fits and the total number of fits.
     """
@@ -189,7 +189,8 @@ def fit(data: Dataset, watch: Watch | None = None) -> Kept:
 def measured_options(data: Dataset) -> list[Options]:
     """List the distinct combinations of options that a dataset's rows were measured with.
 
-    Options at their default are left out.  The combination of all defaults comes first, even without rows.
+    Options at their default are left out.  The combination of all defaults comes first, even if no row has this
+    combination.
     """
     found = {NO_OPTIONS} | {
         Options(data.changed_options(data.options_of(point))) for point in data.points
@@ -271,7 +272,7 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """Rows and payloads that the tables of a request share: the usual tables and those of runs in overload.
+    """Rows and payloads that the usual tables of a request share with its tables of runs in overload.
 
     ``request`` asks for all metrics.  ``found`` holds, by protocol, the dataset rows that a prediction uses.  ``knots``
     are the payloads [B] at which every curve gets a point.
@@ -303,7 +304,10 @@ class Shared:
         return compiler(self.data, self.request, self.rows, (*beside, *self.knots))
 
     def overload_rows(self, request: TableRequest) -> list[Row] | None:
-        """Rows of the requested protocols measured in overload; ``None`` if they lack a metric that other rows have."""
+        """Rows of the requested protocols measured in overload.
+
+        The result is ``None`` if these rows lack a metric that other rows have.
+        """
         own = of_protocols(self.rows, request.protocols)
         over = overload_rows(own, self.refiner)
         known, over_known = ({row.point.metric for row in alone(rows)} for rows in (own, over))
@@ -469,8 +473,8 @@ def cpu_time_of_senders(
 ) -> Floats:
     """Compute processing time as :func:`cpu_time` does, but lower it if a sender sends less than requested.
 
-    A sender is busy only for the frames that it sends (utilisation law).  Its cost per frame is the cost at the
-    highest achieved load, but at least the cost in the unlimited run, in which the host only sends.
+    A sender is busy only for the frames that it sends (utilisation law).  The cost per frame is the cost at the highest
+    achieved load, but at least the cost in the unlimited run.  In the unlimited run the host only sends.
     """
     value = cpu_time(query, metrics, load, flow)
     request, unlimited_loss = query.q.requested_goodput_bps, flow.unlimited_loss[VALUE]
@@ -491,7 +495,7 @@ def cpu_time_of_senders(
 
 
 def bases(query: TableQuery, flow: Flow) -> Bases:
-    """Collect the table look-ups and rules from which each metric is computed; they determine its basis."""
+    """Collect the table look-ups and rules that determine the value and basis of each metric."""
     return with_rules(query, corrected.bases(query, flow))
 
 

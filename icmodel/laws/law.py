@@ -94,8 +94,8 @@ class TableRequest(NamedTuple):
 class Prepared:
     """Look-up tables that a law (a model variant) has prepared for a request.
 
-    ``metrics`` are the metrics that a prediction may have besides the fixed ones.  ``every`` holds the rows
-    of all protocols.  If all numbers of a protocol are extrapolated, ``instead`` holds the reason, by protocol.
+    ``metrics`` are the metrics that a prediction may have besides the fixed metrics.  ``every`` holds the rows of all
+    protocols.  If all numbers of a protocol are extrapolated, ``instead`` holds the reason, by protocol.
     """
 
     tables: Tables

@@ -1,6 +1,7 @@
 """Metrics of a model variant: names, bases (such as ``stated``), definitions by other metrics, and notes.
 
-A law computes each metric from table look-ups and rules.  The basis of the metric is the weakest of their bases.
+A law computes each metric from table look-ups and rules.  Each look-up and rule has a basis; the weakest of these bases
+is the basis of the metric.
 """
 
 from __future__ import annotations
@@ -61,7 +62,10 @@ A demand may exceed 1.
 
 
 def predicted(own: Collection[str]) -> tuple[str, ...]:
-    """Names of all metrics in a prediction: the fixed ones, then those among ``own``, the metrics with a table."""
+    """Names of all metrics in a prediction: the fixed metrics first, then further metrics from ``own``.
+
+    ``own`` are the metrics that have a table.
+    """
     return (*ALWAYS, *sorted(name for name in own if name not in ALWAYS))
 
 
@@ -79,7 +83,7 @@ def _without_private(names: tuple[str, ...]) -> tuple[str, ...]:
 def split(
     own: Collection[str], wanted: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Split the wanted metrics that have a table into three groups.
+    """Sort the wanted metrics into three groups; metrics without a table are left out.
 
     The groups, in order: latencies and all other metrics at the achieved load; processing times; utilisations.
     The sender's utilisation is included if the bottleneck is wanted.
@@ -98,7 +102,7 @@ def split(
 
 
 def busy_cores(query: TableQuery, utilisations: Sequence[str], found: Floats) -> dict[str, Floats]:
-    """Name the columns of utilisations (metrics, ends, n), and derive from each the number of busy cores (E6).
+    """Return utilisations (metrics, ends, n) as named columns, with derived columns of busy cores (E6).
 
     Busy cores that have a table of their own are not derived.
     """
@@ -110,7 +114,7 @@ def busy_cores(query: TableQuery, utilisations: Sequence[str], found: Floats) ->
 
 
 def demand_columns(utilisations: Sequence[str], demand: Floats) -> dict[str, Floats]:
-    """Name the columns of demand: the utilisations (utilisations, ends, n) that a stream needs, which may exceed 1."""
+    """Return demands as named columns: utilisations (utilisations, ends, n) that a stream needs; they may exceed 1."""
     return {DEMAND + name: ends for name, ends in zip(utilisations, demand, strict=True)}
 
 

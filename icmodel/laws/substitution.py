@@ -1,4 +1,4 @@
-"""Choose the dataset rows for a prediction: those with the requested options and cores, or else the nearest."""
+"""Choose the dataset rows for a prediction: rows with the requested options and cores, or the nearest rows."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def with_places(data: Dataset, found: Mapping[str, Rows]) -> list[Row]:
 OF_CHANGE = 0.5
 """Uncertainty for a core count that was not measured (assumed).
 
-It is the log half-width of the interval, as a fraction of log(requested count / nearest measured count).
+The uncertainty is the log half-width of the interval, as a fraction of log(requested count / nearest measured count).
 """
 
 

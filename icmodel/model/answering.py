@@ -1,4 +1,4 @@
-"""Answer a block of questions, given as arrays, by a law (rules of a model variant) on its tables."""
+"""Answer a block of questions, given as arrays, from look-up tables by the rules (law) of a model variant."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from icmodel.laws.metrics import ALWAYS, DEMAND, SENDER, UTILISATIONS, predicted
 from icmodel.tables import HIGH, LOW, VALUE, Questions, TableQuery
 
 NEAR_WIRE = 0.985
-"""Fraction of theory's goodput bound at and above which the wire counts as the bottleneck.
+"""Least ratio of goodput to theory's bound at which the wire counts as the bottleneck.
 
 The margin is 1.5 %, since published numbers are rounded to 0.5 %.
 """
 LOST = 1 - NEAR_WIRE
-"""Greatest loss of an unlimited stream at which the receiver does not yet count as the bottleneck."""
+"""Loss rate of an unlimited stream above which the receiver counts as the bottleneck."""
 NEAR_CPU = 0.95
-"""Utilisation at and above which the sender's cores count as the bottleneck; IC2012 says "around 100 %"."""
+"""Least utilisation at which the sender's cores count as the bottleneck; IC2012 says "around 100 %"."""
 CODES = {name: code for code, name in enumerate(BOTTLENECKS)}
 UNKNOWN = CODES["unknown"]
 
@@ -96,7 +96,7 @@ def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
     Parameters
     ----------
     cpu_send : array
-        Utilisation that the stream would need of the sender's cores, not limited to 1; NaN if unknown.
+        Utilisation of the sender's cores that the stream would need; it may exceed 1; NaN if unknown.
     """
     capacity, goodput = flow.capacity_bps[VALUE], flow.goodput_bps[VALUE]
     not_achieved = flow.not_achieved[VALUE]
@@ -132,9 +132,10 @@ def bottleneck_of_facts(
     lossy_and_over: bool,
     needs_more_cores: bool,
 ) -> str:
-    """Name the bottleneck from seven facts about an answer, such as ``near_wire``: the wire bounds the capacity.
+    """Name the bottleneck from seven facts about an answer.
 
-    `bottleneck` computes the facts in the order of these parameters.
+    For example, ``near_wire`` states that the wire bounds the capacity.  `bottleneck` computes the facts in the order
+    of these parameters.
     """
     if not not_achieved:
         return "cpu" if needs_more_cores else "request"
@@ -159,8 +160,8 @@ TRUTH_TABLE = np.array(
 def needed(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | None:
     """List the metrics whose tables the wanted metrics need; ``None`` means all.
 
-    The list includes the fixed metrics of every prediction.  It also includes the other statistics of a wanted latency
-    or round trip, such as its quantiles, since all statistics of one time are put in ascending order.
+    The list includes the fixed metrics of every prediction.  For a wanted latency or round trip, the list includes all
+    statistics, such as quantiles.  All statistics of one time are put in ascending order together.
     """
     return None if metrics is None else with_others((*metrics, *predicted(())), data.metrics)
 

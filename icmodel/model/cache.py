@@ -102,7 +102,7 @@ class TableCache:
     # --- other hosts, and the application's work ----------------------------------------------
 
     def for_hosts(self, hosts: Hosts, options: Options = NO_OPTIONS) -> TableCache:
-        """Return the cache of the tables for the given hosts and link; this cache if they are the dataset's own.
+        """Return the cache of tables for the given hosts and link; this cache for the dataset's own hosts and link.
 
         Raises
         ------

@@ -24,9 +24,12 @@ Column = NDArray[np.generic]
 RELIABLE = ("tcp",)
 """Protocols that resend lost packets, so that the application loses no frames (IC2012 §7.1.4)."""
 DENSE = 1 << 17
-"""Greatest length of the list in which large blocks of questions look up theory by payload [B]."""
+"""Greatest length of the list of theory's results, which has an entry for each byte of payload.
+
+Large blocks of questions look up theory in this list.
+"""
 MANY = 8
-"""Greatest ratio of the length of the list of theory (see `DENSE`) to the number of questions in a block.
+"""Greatest ratio of list length to number of questions at which theory is looked up in a list by payload.
 
 Above this ratio, theory is computed for each question instead.
 """
@@ -40,9 +43,9 @@ class ProtocolDomain(NamedTuple):
     """Questions that one protocol of a dataset can answer: core counts, switches, cable length and sharing.
 
     ``answered``: the protocol has rows.  ``cores`` are the core counts at which the goodput was measured; if no goodput
-    row states a count, they are the core counts of all metrics.  At the core counts ``other_cores``, only other metrics
-    were measured.  ``distance``: the dataset has a rule for another cable length.  ``sharing``: the dataset has a
-    goodput to share among endpoints.
+    row states a count, they are the core counts of all metrics.  ``other_cores`` are the core counts at which only
+    other metrics were measured.  ``distance``: the dataset has a rule for another cable length.  ``sharing``: the
+    dataset has a goodput to share among endpoints.
     """
 
     protocol: str
@@ -65,10 +68,10 @@ class ProtocolDomain(NamedTuple):
         return max(self.cores, default=0)
 
     def answering_cores(self, cores: int) -> int:
-        """Core count whose rows answer for a requested core count.
+        """Measured core count whose rows are used for a requested core count.
 
-        This is the requested count if any metric was measured with it. Otherwise it is the nearest count with a
-        measured goodput.
+        If any metric was measured at the requested count, the result is the requested count.  Otherwise the result is
+        the nearest count at which the goodput was measured.
         """
         if cores in self.other_cores:
             return cores
@@ -203,10 +206,10 @@ class Domains:
         self.nearest, self.exact = nearest.reshape(-1), exact.reshape(-1)
 
     def cores(self, protocol: Ints, requested: Floats) -> tuple[Floats, Ints, Bools]:
-        """Look up the core count of each question; all three results are arrays (n,).
+        """Look up the core count of each question; the results are three arrays (n,).
 
-        The first is the requested count or its default, the second the index of the nearest measured count.  The third
-        is true if the requested count was not measured.
+        The first array holds the requested count, or the default count if none is requested.  The second array holds
+        the index of the nearest measured count.  The third array is true if the requested count was not measured.
         """
         missing = np.isnan(requested)
         if missing.any():
@@ -216,7 +219,7 @@ class Domains:
         return requested, self.nearest.take(place), ~(self.exact.take(place) & whole)
 
     def refused(self, protocol: Ints, limiting: Mapping[str, Floats]) -> Bools:
-        """Mask (n,) of questions that break a rule or have a protocol without rows."""
+        """Mask (n,) of refused questions: the question breaks a rule, or its protocol has no rows."""
         limits = {name: of_protocol(numbers, protocol) for name, numbers in self.limits.items()}
         domain = _Limits(**limits)
         refused = np.zeros(len(protocol), dtype=bool)
@@ -237,7 +240,7 @@ class _Limits(NamedTuple):
 
 
 def of_protocol(numbers: NDArray[Number], protocol: Ints) -> NDArray[Number]:
-    """Look up a number of each question's protocol, array (n,); array (1,) if there is only one protocol."""
+    """Select each question's entry from numbers by protocol, array (n,); array (1,) if there is only one protocol."""
     return numbers if len(numbers) == 1 else numbers.take(protocol)
 
 

@@ -71,7 +71,7 @@ class Explanation:
 
     @cached_property
     def reads(self) -> Mapping[str, Sequence[tuple[int, Sequence[int]]]]:
-        """Basis code and dataset rows of each table look-up that a metric uses, by metric."""
+        """For each metric, the basis code and dataset rows of the table look-ups that the metric uses."""
         return self.used.used(self.query, self.answer.columns)
 
     def rows_of(self, name: str) -> set[int]:
@@ -79,7 +79,7 @@ class Explanation:
         return {row for _, near in self.reads[name] for row in near}
 
     def of_metric(self, name: str, part: str) -> object:
-        """Part ``bases``, ``basis`` or ``why`` of the Estimate of a metric."""
+        """Part of a metric's Estimate: ``bases``, ``basis`` or ``why``."""
         if name not in self.present:
             return {"bases": (), "basis": "", "why": self.absence(name)}[part]
         bases = self.bases(name)
@@ -240,9 +240,9 @@ class Explanation:
         return float(self.query.switches([table])[0, 0]) if known else None
 
     def _cores_beyond(self, table: str) -> str:
-        """Describe how far the requested core count is from the measured one, such as ``2 beyond 4``.
+        """Describe how far the requested core count is from the measured core count, such as ``2 beyond 4``.
 
-        Empty if both are equal.
+        The text is empty if the two counts are equal.
         """
         scenario = int(self.query.q.cores[0])
         nearest = int(answering_cores(self.query, [table])[0, 0])

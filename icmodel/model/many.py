@@ -35,7 +35,7 @@ Piece = slice | Ints
 Reason = Callable[[Mapping[str, object]], str]
 """Function that takes the SI keywords of a refused question and returns the reason of the refusal."""
 BLOCK = 65_536
-"""Number of questions computed at once; a question with intervals counts as three.
+"""Number of questions computed together; a question with intervals counts as three.
 
 The columns of a block then stay in the processor's cache, and Python's own work is spread over many questions.
 """
@@ -123,7 +123,7 @@ class QuestionTable:
         return int(np.prod(self.shape, dtype=np.int64))
 
     def used_protocols(self, protocols: tuple[str, ...]) -> tuple[str, ...]:
-        """Protocols that occur in the questions, in the order of ``protocols``; all protocols without questions."""
+        """Protocols that occur in the questions, in the order of ``protocols``; if there are no questions, all."""
         counts = np.bincount(self.columns["protocol"].astype(np.int64), minlength=len(protocols))
         found = zip(protocols, counts.tolist(), strict=True)
         return tuple(name for name, count in found if count) or protocols
@@ -171,7 +171,7 @@ def question_table(keywords: Mapping[str, object], protocols: tuple[str, ...]) -
 
 
 def codes(axis: str, value: object, names: tuple[str, ...]) -> object:
-    """Convert the value of a protocol or option to its index in ``names``; arrays already contain such indices.
+    """Convert the text of a protocol or option to an index into ``names``; arrays already contain such indices.
 
     Raises
     ------
@@ -440,7 +440,7 @@ class _Worker:
 
 
 def even_block(count: int, most: int, threads: int) -> int:
-    """Number of questions per block, at most ``most``, so that all threads finish at about the same time."""
+    """Choose the number of questions per block, at most ``most``; all threads then finish at about the same time."""
     blocks = math.ceil(count / most)
     if blocks > 1:
         blocks = math.ceil(blocks / threads) * threads

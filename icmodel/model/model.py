@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 REFUSE, EXTRAPOLATE, NAN = "refuse", "extrapolate", "nan"
 DELAYS = ("distance_m", "switches")
-"""Parameters of a question on which only the latency depends.
+"""Parameters of a question that affect only the latency.
 
-`Model.fit_question` leaves them out if the dataset has no rule for them.
+If the dataset has no rule for these parameters, `Model.fit_question` leaves them out.
 """
 
 
@@ -49,7 +49,7 @@ class Model:
     data : Dataset or str or path
         A dataset, the name of a bundled dataset, or the folder of another dataset.
     variant : "corrected", "appendix-h" or "hybrid", optional
-        ``appendix-h`` follows the original's pseudo-code to the letter wherever it can be executed.
+        ``appendix-h`` follows the original's pseudo-code to the letter wherever the code can be executed.
         ``corrected`` corrects the errata that the background page lists.  ``hybrid`` uses the same laws as
         ``corrected``, on curves fitted to all rows.  If left out, the dataset's default variant is used.
     watch : callable, optional
@@ -151,7 +151,7 @@ class Model:
         requested_goodput_bps, requested_goodput : float [b/s], or text such as ``"5 Gb/s"``
             Requested goodput, in place of a rate.
         cores : int
-            Parallel processes, one per core; by default the greatest count that the dataset measured.
+            Parallel processes, one per core; by default the greatest measured count.
         switches : int
             Switches on the path; 0 by default.
         endpoints : int
@@ -360,7 +360,7 @@ class Model:
     def rows(self, protocol: str, options: Mapping[str, str]) -> Rows:
         """Find the rows that answer for a protocol at given options.
 
-        If rows with other options are used in their place, the result also states the reason.
+        If rows with other options are used instead, the result also states the reason.
 
         Raises
         ------
@@ -374,7 +374,7 @@ class Model:
     def least_latency_s(self, scenario: Scenario) -> float | None:
         """Least one-way latency of a scenario by theory [s]; ``None`` if the link's rate is unknown.
 
-        The latency includes the frame on the wire, the cable and the switches, but no hosts.
+        The latency includes the time on the wire, in the cable and in the switches, but not in the hosts.
         """
         path = self._wire(scenario)
         link = path.link
@@ -447,15 +447,16 @@ class Model:
         threads: int | None = None,
         **question: Unpack[ScenarioArrays],
     ) -> xarray.Dataset:
-        """Predict the metrics of many streams (questions) at once, with arrays as parameters.
+        """Predict the metrics of many streams (questions) together, with arrays as parameters.
 
         Plain arrays broadcast by the rules of numpy; labelled arrays (xarray) broadcast by dimension.
 
         Parameters
         ----------
         outside : "refuse", "nan" or "extrapolate"
-            Treatment of questions outside the dataset.  "refuse" raises OutOfDomain, whose message gives the number of
-            such questions and the first one; "nan" answers NaN; "extrapolate" answers, marked ``extrapolated``.
+            Treatment of questions outside the dataset.  "refuse" raises OutOfDomain; its message gives the number of
+            refused questions, and the first of them.  "nan" answers NaN; "extrapolate" answers, marked
+            ``extrapolated``.
         metrics : sequence of str, optional
             Metrics to predict; all by default.
         intervals : bool
@@ -471,7 +472,7 @@ class Model:
         requested_goodput_bps, requested_goodput : float or array [b/s], or text such as ``"5 Gb/s"``
             Requested goodput, in place of a rate.
         cores : int or array
-            Parallel processes, one per core; by default the greatest count that the dataset measured.
+            Parallel processes, one per core; by default the greatest measured count.
         switches : int or array
             Switches on the path; 0 by default.
         endpoints : int or array

@@ -1,4 +1,4 @@
-"""Form and curves of the what-if page: ranges of a dataset, and a metric along one parameter."""
+"""Form and curves of the what-if page: parameter ranges of a dataset, and a metric over one parameter."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _ranges(model: Model, rows: Sequence[Point]) -> Iterable[Range]:
 
 
 class Dot(BaseModel):
-    """Benchmarked point beside a curve: position, value and range in SI units, and a text on its source."""
+    """Benchmarked point beside a curve: position, value and interval of the value in SI units, and a source text."""
 
     x: float
     y: float
@@ -196,11 +196,11 @@ def curve(
     Parameters
     ----------
     keywords : mapping
-        Question in SI, as `icmodel.scenario.scenario` takes it; the axis needs no value.
+        Arguments of `icmodel.scenario.scenario` in SI units. The parameter on the axis may be missing.
     outside : "nan" or "extrapolate"
         Treatment of points outside the measured range.
     beyond : bool
-        Whether the curve extends to payloads beyond the benchmarked ones.
+        Whether the curve extends beyond the benchmarked payloads.
 
     Raises
     ------
@@ -242,7 +242,7 @@ def curve(
 
 
 def _replaced(over: Axis) -> set[str]:
-    """Return the names of the question's parameters that the values of an axis replace."""
+    """Return the names of the parameters in a question that the axis values replace."""
     return {FIELDS[over], "rate_fps"} if over == "load" else {FIELDS[over]}
 
 
@@ -251,7 +251,7 @@ def _positions(
 ) -> NDArray[np.float64] | NDArray[np.int64]:
     """Return the positions along an axis at which a curve is computed.
 
-    They are even steps (logarithmic for payloads) and the benchmarked points.
+    The positions are even steps (logarithmic for payloads), and the benchmarked points.
     """
     if over == "cores":
         return np.arange(1, 1 + max((*(row.cores or 1 for row in rows), here.cores or 1)))
@@ -270,8 +270,8 @@ def _positions(
 def _dots(rows: Iterable[Point], here: Scenario, over: Axis, metric: str) -> Iterator[Dot]:
     """Yield the benchmarked points that match the question in all parameters but the axis.
 
-    Over payload or cores, a question with a limited rate gets only the points at the two loads nearest to its
-    request.
+    If the axis is payload or cores, only points at the nearest load below and above the requested load are yielded. A
+    point without a load is always yielded.
     """
     places: dict[float, list[Point]] = {}
     for row in rows:

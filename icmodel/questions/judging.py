@@ -1,4 +1,4 @@
-"""Judge a use case on a dataset, with notes on the bundled system of the same name."""
+"""Judge a use case on a dataset, and add notes on the bundled system with the same name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def evaluate_with_notes(
 ) -> Evaluation:
     """Judge a use case like `icmodel.evaluate`, and add notes.
 
-    A note names each stream for which the bundled system of the same name requests another rate.
+    If the bundled system with the name of the use case requests another rate for a stream, a note
+    names that stream.
 
     Raises
     ------

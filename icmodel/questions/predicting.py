@@ -50,7 +50,7 @@ def answer(
     Parameters
     ----------
     protocol : str, optional
-        Name of a protocol in the model's dataset; by default the dataset's own.
+        Name of a protocol in the model's dataset; by default, the dataset's default protocol.
     metrics : tuple of str, optional
         Metrics to predict; all by default.
 
@@ -115,7 +115,7 @@ def solve_for(
     Returns
     -------
     tuple
-        The scenario with that value, and a line that states it.
+        Scenario with the found value, and a line that states this value.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def answer_columns(
 ) -> list[Column]:
     """Answer the question for each combination of dataset, protocol and variant.
 
-    A dataset without any of ``protocols`` answers for its default protocol.
+    If a dataset has none of ``protocols``, its default protocol is used.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def dataset_entry(data: Dataset) -> dict[str, object]:
-    """Return the entry of a dataset in the JSON list of datasets: link, rate, protocols, number of rows."""
+    """Return a dataset's entry in the JSON list of datasets: link, rate, protocols, number of rows."""
     return {
         "id": data.id,
         "title": data.title,
@@ -33,7 +33,7 @@ def dataset_entry(data: Dataset) -> dict[str, object]:
 
 
 def dataset_document(data: Dataset) -> dict[str, object]:
-    """Return a dataset as JSON: keys of dataset.toml, values of the axes, counts of rows, and noise."""
+    """Return a dataset as JSON: keys of dataset.toml, values of the axes, row counts, and noise."""
     counts = Counter((point.protocol, point.metric) for point in data.points)
     values: dict[str, object] = {
         axis: list(data.option_values(axis))
@@ -59,7 +59,7 @@ def _json_number(number: float) -> float | str:
 
 
 def measured_axes(data: Dataset) -> list[str]:
-    """Return the names of the axes on which at least one dataset row has a value, without the protocol."""
+    """Return the names of the axes, except protocol, on which at least one dataset row has a value."""
     fixed = [
         axis for axis in AXES[1:] if any(getattr(point, axis) is not None for point in data.points)
     ]
@@ -77,8 +77,9 @@ Noises = dict[str, dict[str, dict[str, float]]]
 def repeat_noise(data: Dataset) -> Noises:
     """Return the noise between repeats, by protocol and metric, from rows with at least two runs.
 
-    ``run`` is the median standard deviation of one run over ``rows`` rows. The deviation is absolute
-    for ratios and relative for other metrics.
+    The runs of each row have a standard deviation (of one run, not of the mean). In the result, ``run`` is the median of
+    these deviations, and ``rows`` is the number of rows. The deviation is absolute for ratios and relative for other
+    metrics.
     """
     by_protocol = {
         protocol: noise(point for point in data.points if point.protocol == protocol)
@@ -150,13 +151,13 @@ def row_record(data: Dataset, point: Point) -> dict[str, object]:
 
 
 def usecase_entry(case: UseCase) -> dict[str, object]:
-    """Return the entry of a use case in the JSON list of use cases: its question and its candidates."""
+    """Return a use case's entry in the JSON list of use cases: name, title, question, candidates."""
     candidates = [candidate.name for candidate in case.candidates]
     return {**json_of(case, "name", "title", "question"), "candidates": candidates}
 
 
 def usecase_document(case: UseCase) -> dict[str, object]:
-    """Return a use case as JSON: its keys, and the numbers that are derived from it."""
+    """Return a use case as JSON: its keys, and its derived numbers."""
     from icmodel.usecase import derive  # pydantic, needed only here
 
     derivations = [derivation.to_dict() for derivation in derive(case).values()]
@@ -167,7 +168,7 @@ def usecase_document(case: UseCase) -> dict[str, object]:
 
 
 def system_entry(system: System) -> dict[str, object]:
-    """Return name and title of a system, and its numbers of devices, switches, links, streams."""
+    """Return name, title and counts of a system: devices, switches, links and streams."""
     counts = ("devices", "switches", "links", "streams")
     return {
         **json_of(system, "name", "title"),
@@ -205,7 +206,7 @@ def system_document(system: System, port_loads: tuple[PortLoad, ...]) -> dict[st
 
 
 def check_document(system: System, findings: Sequence[Finding]) -> dict[str, object]:
-    """Return the findings of a check of a system as JSON."""
+    """Return the findings of a system check as JSON."""
     return {
         "schema_version": 1,
         "system": system_entry(system),

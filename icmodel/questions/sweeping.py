@@ -45,11 +45,11 @@ class AskedGrid:
 
     @property
     def wanted(self) -> tuple[str, ...] | None:
-        """Names of the columns to predict: requested metrics and the bottleneck; None for all."""
+        """Names of the columns to predict: requested metrics and the bottleneck; None for all columns."""
         return (*self.metrics, "bottleneck") if self.metrics else None
 
     def points(self, model: Model) -> int:
-        """Return the number of points of the sweep, without predicting them."""
+        """Count the points of the sweep, without predicting any."""
         return len(grid_of(model, self.ranges, self.outside, self.wanted, intervals=True))
 
 
@@ -107,7 +107,7 @@ def answer_grid(model: Model, asked: AskedGrid, progress: Progress | None = None
 def notes_of_ends(
     model: Model, answers: xarray.Dataset, metrics: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the notes of the predictions at the first and the last point of a sweep, without repeats."""
+    """Return the notes on the first and the last prediction in a sweep, each note once."""
     notes: dict[str, None] = {}
     for place in (0, -1):
         point = answers.isel(dict.fromkeys(answers.sizes, place))
@@ -150,7 +150,7 @@ class Grid:
         }
 
     def metrics(self) -> list[str]:
-        """Return the names of the answered metrics, without the columns of their intervals."""
+        """Return the names of the answered metrics, without the names of interval columns."""
         names = map(str, self.answers.data_vars)
         return [name for name in names if name != "bottleneck" and not name.endswith(PARTS)]
 

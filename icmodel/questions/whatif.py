@@ -20,7 +20,7 @@ from icmodel.sheets import ANSWER_HEADS, Cell, answer_cells
 
 COUNTS = ("cores", "switches", "endpoints")
 SHORT = Field(max_length=200)
-"""Field of a question whose text has at most 200 characters."""
+"""Constraint on a question's text field: at most 200 characters."""
 
 
 class Question(BaseModel):
@@ -39,7 +39,7 @@ class Question(BaseModel):
 
     @property
     def given(self) -> dict[str, str]:
-        """Parameters with a text, by name."""
+        """Given parameters, as texts by name."""
         return {name: text.strip() for name, text in self.words.items() if text.strip()}
 
     def values(self) -> dict[str, float]:
@@ -63,7 +63,7 @@ class Question(BaseModel):
 
 
 def parse_word(name: str, text: str) -> dict[str, float]:
-    """Parse a parameter of a question, and return its number by SI name.
+    """Parse one parameter of a question. Return a mapping from its SI name to its number.
 
     Raises
     ------
@@ -111,7 +111,7 @@ class RowText(BaseModel):
 
 
 def limited_by(found: Prediction) -> str:
-    """Return the bottleneck in words; if it is the request, also the least of the other goodput bounds."""
+    """Return the bottleneck in words. If the request is the bottleneck, add the least other goodput bound."""
     name = limit_name(found.bottleneck)
     others = [(bps, bound) for bound, bps in found.bounds.items() if bound != "request"]
     if found.bottleneck == "request" and others:
@@ -121,7 +121,7 @@ def limited_by(found: Prediction) -> str:
 
 
 def bars(metric: str, parts: Mapping[str, float], decisive: Callable[..., float]) -> list[Bar]:
-    """Convert the parts of a metric to bars; ``decisive``, ``min`` or ``max``, selects the bar that decides."""
+    """Convert the parts of a metric to bars; ``decisive`` is ``min`` or ``max``, and selects the deciding bar."""
     finite = [value for value in parts.values() if math.isfinite(value)]
     longest, marked = max(finite, default=0.0), decisive(finite, default=0.0)
     return [
@@ -185,7 +185,7 @@ def python_of(question: Question, found: Prediction) -> str:
 
 
 def row_of(question: Question, found: Prediction) -> str:
-    """Return a header and a row for a spreadsheet, with the columns of an answered sheet."""
+    """Return a header and a row for a spreadsheet, with the columns of ``icmodel predict --from``."""
     cells: dict[str, Cell] = {
         "dataset": found.dataset,
         "variant": found.variant,
@@ -273,7 +273,7 @@ FIELDS = (
 
 
 def field_of(message: str) -> str:
-    """Return the field that an error message names first; empty if the message names none.
+    """Return the field that an error message names first; empty if the message names no field.
 
     >>> field_of("cores 7 is not possible here")
     'cores'

@@ -106,7 +106,7 @@ class Question:
     def parameters(self, protocol: str, payload: str | None = None) -> dict[str, Any]:
         """Return the arguments of `icmodel.scenario.scenario`.
 
-        ``payload`` is used if the question has no payload.
+        If the question has no payload, the argument ``payload`` is used.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """Predict each variant of each stream alone (without other streams), by one prediction of an artificial system.
 
 In that system, every variant of every stream has its own copies of devices, switches and links. So no two variants
-share a resource. If streams differ only in their names, the system contains only one of them.
+share a resource. If streams differ only in their names, the system contains only one of these streams.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ _STREAM_FIELDS = [
     for field in fields(Stream)
     if field.name not in ("name", "group", "source", "sink", "path", "multicast")
 ]
-"""Fields of a stream that a prediction without other streams depends on."""
+"""Fields of a stream that affect its prediction without other streams."""
 
 
 @lru_cache
 def _without_name(part: Device | Switch | Link) -> str:
-    """Text of all fields of a device, switch or link, except its names."""
+    """Return all fields of a device, switch or link as text, except its names."""
     if isinstance(part, Link):
         return repr(replace(part, name="", ends=("", "")))
     return repr(replace(part, name="", group=""))
@@ -131,10 +131,11 @@ class AlonePredictions:
     def usage(
         self, system: System, stream: Stream, at: Ints, sends: bool
     ) -> Iterator[tuple[str, Floats]]:
-        """Yield the name of each resource that a stream uses, and its utilisation per 1 b/s, array (variants,).
+        """Yield the name of each resource that a stream uses, and the resource's utilisation per 1 b/s.
 
-        Resources are ports, interfaces and processors. ``at`` has the index of each variant of the stream. If
-        ``sends`` is false, another copy of the same multicast already loads the sender's processor.
+        The utilisation is an array of shape (variants,). Resources are ports, interfaces and processors. ``at`` has the
+        index of each variant of the stream. If ``sends`` is false, another copy of the same multicast already loads the
+        sender's processor.
         """
         ratios = [self.ratios[row] for row in self.rows[at].tolist()]
         for hop, name in enumerate(stream.path):
@@ -149,7 +150,7 @@ class AlonePredictions:
                 yield f"processor {device.name}", busy / device.cores
 
     def nearest(self) -> Iterator[tuple[Judged, str]]:
-        """Yield, for each requirement, the verdict of the stream that comes closest to meeting it, and the stream's name."""
+        """Yield, for each requirement, the verdict and the name of the stream closest to meeting the requirement."""
 
         def distance(one: Judged) -> tuple[bool, int, float]:
             margin = one.verdict.margin
@@ -179,7 +180,7 @@ def predict_alone(streams: Sequence[LoneStream], models: Models | None) -> Alone
 
 
 def _distinct(streams: Sequence[LoneStream]) -> tuple[Ints, list[LoneStream]]:
-    """Remove duplicates; return each stream's index into the distinct streams, (streams,), and these streams."""
+    """Remove duplicate streams. Return the index of each stream into the distinct streams, and the distinct streams."""
     indices: dict[str, int] = {}
     rows = np.array(
         [indices.setdefault(lone.identity, len(indices)) for lone in streams], dtype=np.int64
@@ -188,7 +189,7 @@ def _distinct(streams: Sequence[LoneStream]) -> tuple[Ints, list[LoneStream]]:
 
 
 def _goodputs_at_unlimited_rate(streams: Sequence[LoneStream], models: Models | None) -> Floats:
-    """Goodput of each stream at unlimited rate [b/s], (streams,); 0 if unknown."""
+    """Return the goodput of each stream at unlimited rate [b/s], an array of shape (streams,); 0 if unknown."""
     unlimited = [
         LoneStream(
             lone.name,

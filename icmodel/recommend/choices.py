@@ -30,7 +30,7 @@ from icmodel.system.prediction.answers import dataset_of
 Models = Model | Mapping[str, Model]
 """Type of the models of a search: one model for all streams, or one for each dataset that the system names."""
 MOST_PAYLOAD_BYTES = 65_535
-"""Limit of aligned payloads [B] if no payload was measured: the payload of TCP in IC2012 §8.1."""
+"""Greatest aligned payload [B] if no payload was measured. The value is the TCP payload in IC2012 §8.1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ SETTINGS = {
     "switches": {"forwarding": "forwarding", "latency_s": "latency", "scheduler": "scheduler"},
     "links": {"rate_bps": "rate", "dataset": "dataset", "interconnect": "interconnect"},
 }
-"""Keys of a system file for which choices are possible, each with its name in results, by part of the document."""
+"""Keys of a system file that can have choices, by part of the document. Each key has its name in results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,8 @@ class Network:
 def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Network]:
     """Yield the network of every combination of options.
 
-    The file's own network comes first, then the others in the order of their number of differences.
+    The file's own network comes first, then the other networks, sorted by their number of differences from the file's
+    own.
     """
     for count in range(len(parameters) + 1):
         for chosen in itertools.combinations(parameters, count):
@@ -216,7 +217,7 @@ def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Ne
 def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, ...]:
     """List the parameters of the network for which the file gives choices, sorted by name.
 
-    The first option of a parameter is the file's own. It is ``None`` if several tables of that name have different
+    The first option of a parameter is the file's own. This option is ``None`` if tables of the same name have different
     values.
     """
     found = []
@@ -251,7 +252,7 @@ def _options(own: object, chosen: tuple[object, ...]) -> tuple[object, ...]:
 
 
 def _cabling(link: Links) -> Change:
-    """Make a function that changes a link's number of parallel cables, and the interfaces of devices at its ends."""
+    """Make a function that changes a link's number of parallel cables, and the interfaces of devices at both ends."""
 
     def change(document: SystemDocument, count: object) -> SystemDocument:
         assert isinstance(count, int)

@@ -77,7 +77,7 @@ class Counts:
 
     @property
     def exhaustive(self) -> bool:
-        """Whether each design was scored, or left out in favour of one at least as good."""
+        """Whether each design was scored, or left out in favour of a design that is at least as good."""
         return not self.far
 
 
@@ -104,7 +104,7 @@ class SearchSpace:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Design of a system: a network, and a variant of each table of streams, as indices into the search space."""
+    """Design of a system: index of a network, and for each table of streams the index of a variant."""
 
     space: SearchSpace
     network: int
@@ -123,8 +123,8 @@ class Design:
     def chosen(self) -> dict[str, str]:
         """All choices of this design as text, by parameter.
 
-        These are protocol, payload, rate, cores and priority of each table of streams, and the network's differences
-        from the file.
+        The choices for each table of streams are protocol, payload, rate, cores and priority. The network's differences
+        from the file are also included.
         """
         found = dict(self.space.networks[self.network].changed)
         for name, loads, index in self._tables():
@@ -159,7 +159,8 @@ def search_space(file: OpenSystem, models: Models, most: int = MOST_DESIGNS) -> 
     Parameters
     ----------
     most : int
-        Limit on the number of scored designs. Above it, dominated designs and designs far from the file are left out.
+        Greatest number of scored designs. If there are more, dominated designs and designs far from the file are left
+        out.
 
     Raises
     ------

@@ -78,7 +78,7 @@ class TooLate:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Convert this requirement and its calculation to its JSON form, a dictionary."""
+        """Convert this requirement and its calculation to a dictionary for JSON."""
         return {
             "requirement": self.requirement,
             "streams": self.group,
@@ -130,7 +130,7 @@ def too_late(system: System) -> tuple[TooLate, ...]:
 def too_late_everywhere(systems: Iterable[System]) -> tuple[TooLate, ...]:
     """Find the latency requirements that none of the systems can meet, sorted by name.
 
-    Each is described for the system with the least delay.
+    Each requirement is described for the system with the least delay.
     """
     late = [too_late(system) for system in systems]
     names = set.intersection(*({one.requirement for one in some} for some in late))

@@ -1,4 +1,4 @@
-"""Recommend designs of a system: score all designs, predict the best ones in full, and return the predicted ones."""
+"""Recommend designs of a system: score all designs, predict the best designs in full, and return these."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ from icmodel.usecase.result import needed_measurement
 from icmodel.workers import Work, pool
 
 MOST_FRONT, MOST_MENDS, MOST_UNDECIDED = 12, 3, 6
-"""Greatest numbers of predicted designs: of the Pareto front, with the fewest changes, and undecided."""
+"""Greatest numbers of predicted designs: on the Pareto front, with the fewest changes, and undecided."""
 MOST_BESIDE = 3
 """Greatest number of undecided designs to predict if another design meets all requirements.
 
 Designs with an overloaded resource are then left out.
 """
 TRIES = 12
-"""Greatest number of further designs of each kind to predict, to replace designs that prove worse than their scores."""
+"""Greatest number of replacement designs to predict, per kind, for designs that prove worse than their scores."""
 
 SEARCH = Work("search", "design")
 
 Watch = Callable[[int, int], None]
-"""Type of a progress function: called with the number of designs predicted so far, and the greatest number."""
+"""Type of a progress function: called with the number of predicted designs, and the greatest number to predict."""
 
 
 @checks_keywords
@@ -79,13 +79,13 @@ def recommend(
     dataset : Model, Dataset, str or Path, optional
         Dataset for all streams; by default the datasets that the system names.
     variant : str, optional
-        Variant of the model; each dataset's own by default.
+        Variant of the model; by default, each dataset's default variant.
     cache : bool
         Keep fits of ``hybrid`` in the user's cache folder.
     most : int
         Greatest number of scored designs. If there are more, the designs closest to the file's own are scored.
     watch : callable, optional
-        Called with the number of designs predicted in full so far, and the greatest number.
+        Called with the number of designs predicted in full so far, and the greatest number to predict.
     workers : int, optional
         Number of worker processes that predict designs in full; by default, this process predicts them.
     client : distributed.Client, optional
@@ -184,7 +184,7 @@ class Question:
 
 
 def checker(models: Models) -> Callable[[Question], Checked | None]:
-    """Make the function that predicts a design in full; its answer is ``None`` if the design contradicts itself."""
+    """Make the function that predicts a design in full; it returns ``None`` if the design contradicts itself."""
 
     def check(asked: Question) -> Checked | None:
         try:
@@ -243,9 +243,9 @@ class Checks:
     def predict_front(self, left: Ints, verdict: str, most: int) -> int:
         """Predict in full at most ``most`` designs on the Pareto front of the designs ``left``.
 
-        Designs that are predicted with a worse verdict than ``verdict`` are removed. The front of the rest is then
-        predicted, with at most `TRIES` further designs in total. Returns the number of designs on the last front that
-        were not predicted.
+        If the full prediction of a design has a worse verdict than ``verdict``, the design is removed. The front of the
+        remaining designs is then predicted, with at most `TRIES` further designs in total. Returns the number of
+        designs on the last front that were not predicted.
         """
         objectives = rounded(self.space.scores.objectives)
         tries = most + TRIES
@@ -266,7 +266,7 @@ class Checks:
         return 0
 
     def predict_nearest(self) -> None:
-        """Predict the designs closest to the file, until enough of them meet all requirements."""
+        """Predict the designs closest to the file, until enough designs meet all requirements."""
         scores = self.space.scores
         left = np.flatnonzero(scores.outcomes == MET_ALONE)
         order = left[np.lexsort((scores.objectives[left, 0], scores.changes[left]))]
@@ -320,9 +320,9 @@ def _checked(prediction: SystemPrediction, asked: Question) -> Checked:
 
 
 def _open_requirements(prediction: SystemPrediction) -> Iterator[OpenRequirement]:
-    """Yield each requirement that is undecided or not met, the one farthest from being met first.
+    """Yield the requirements that are undecided or not met, those farthest from their limits first.
 
-    Each has the stream or device that is farthest from the limit.
+    Each requirement is given with the stream or device that is farthest from the limit.
     """
     missed = by_requirement(one for one in prediction.judged if one.verdict.outcome != MET)
     for worst, *_ in missed.values():

@@ -127,7 +127,7 @@ class Searched:
     unpredicted: int
 
     def to_dict(self) -> dict[str, object]:
-        """Convert these numbers of designs to their JSON form, a dictionary."""
+        """Convert these counts of designs to a dictionary for JSON."""
         counts = self.counts
         return {
             "designs": counts.all,
@@ -187,7 +187,7 @@ class Recommendation:
 
     @property
     def verdict(self) -> str:
-        """Verdict on the system: met if a design meets all requirements, undecided if one may, otherwise not met."""
+        """Verdict: met if a design meets all requirements, undecided if a design may meet them, otherwise not met."""
         if self.front:
             return MET
         may = self.undecided or self.searched.unpredicted or self.searched.counts.far

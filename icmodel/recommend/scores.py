@@ -73,7 +73,7 @@ def joined(parts: Sequence[Scores]) -> Scores:
 
 
 def ordered(scores: Scores) -> Scores:
-    """Sort designs by their number of differences from the file; of equal scores, a front keeps the first design."""
+    """Sort designs by their number of differences from the file. Of equal designs, a front keeps the first."""
     order = np.lexsort((*scores.variants.T[::-1], scores.network, scores.changes))
     return Scores(*(getattr(scores, name)[order] for name in COLUMNS))
 
@@ -134,7 +134,7 @@ def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Score
 def _combine(ufunc: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.ndarray:
     """Combine the values of the tables' variants to one value for each design, by an operation such as a sum.
 
-    A design is a combination of one variant of each table of streams. The result is an array (designs,).
+    A design is a combination of one variant of each table of streams. The result is an array of shape (designs,).
     """
     found = np.zeros(1, dtype=parts[0].dtype if parts else np.float64)
     for part in parts:
@@ -163,7 +163,7 @@ GOODPUT = "goodput_bps"
 
 @dataclass(frozen=True, slots=True)
 class TableLoads:
-    """Loads of resources by a table of streams, and other scores, for each variant of the table.
+    """Scores of each variant of a table of streams: loads of resources, cores, latency and outcomes.
 
     Parameters
     ----------
@@ -180,9 +180,9 @@ class TableLoads:
     needs : array (variants, resources)
         Utilisation by the least goodput that the requirements demand.
     dues : array (variants, resources)
-        Utilisation by the goodput with which whole messages arrive in time, if all are sent at once.
+        Utilisation by the goodput that lets whole messages arrive in time, if all messages are sent together.
     devices : array (variants, requirements on devices, 2)
-        Contribution to the low and the high end of the metric limited by each requirement; NaN if unknown.
+        Contribution to the low and the high end of each requirement's metric; NaN if unknown.
     """
 
     variants: tuple[Variant, ...]
@@ -248,7 +248,7 @@ class TableVariants:
                 )
 
     def demands_bps(self, variants: Sequence[Stream]) -> tuple[Floats, Floats]:
-        """Return two arrays of goodputs that a stream needs, by variant [b/s].
+        """Return two arrays of goodputs that a stream needs [b/s], with one element per variant.
 
         The first goodput is demanded by requirements. The second is needed for a whole message to arrive in time. If
         streams send at the same time, their second goodputs add up. If the sum exceeds the capacity of a resource, at
@@ -346,9 +346,9 @@ def device_limits(system: System) -> tuple[tuple[int, str], ...]:
 def _device_shares(
     system: System, streams: Sequence[Stream], alone: AlonePredictions, place: Ints, sending: Bools
 ) -> Floats:
-    """Sum the contributions of a table's streams to the limited metric of each requirement on a device.
+    """For each requirement that limits a metric of a device, sum what the streams of a table contribute to the metric.
 
-    The result is an array (variants, limits, 2) with the low and the high end of each sum.
+    The result is an array of shape (variants, limits, 2) with the low and the high end of each sum.
     """
     limits = device_limits(system)
     found = np.zeros((place.shape[1], len(limits), 2))
@@ -373,7 +373,7 @@ def _device_shares(
 
 
 SAME_RATIO = 1.02
-"""Ratio of two values of an objective that count as nearly equal, so that the designs of a front differ clearly."""
+"""Ratio up to which two values of an objective count as nearly equal. So the designs of a front differ clearly."""
 
 
 def pareto_front(points: Floats) -> Ints:

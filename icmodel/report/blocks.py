@@ -222,7 +222,7 @@ class Front:
 
 
 MOST_NUMBERS, MOST_CHANGES, MOST_DOUBTS = 8, 3, 3
-"""Greatest numbers of table rows, changes and doubts on the first page of a report."""
+"""Maximum counts of table rows, changes and doubts on the first page of a report."""
 CHANGE, BUY, DOUBTS, REPEAT = (
     "What would change the verdict",
     "What must be bought",
@@ -280,7 +280,7 @@ def joined(*children: str) -> Markup:
 
 
 Sections = Iterable[tuple[str, str, Iterable[Block]]]
-"""Sections of a page: anchor, title and blocks of each."""
+"""Sections of a page; each has an anchor (target of links), a title and blocks."""
 
 
 def page_json(

@@ -52,7 +52,8 @@ def dataset_page(data: Dataset) -> dict[str, Any]:
 def metric_tables(data: Dataset) -> Iterator[Block]:
     """Yield a table of metrics for each protocol of a dataset.
 
-    For each metric, it gives the number of dataset rows, their ranges and their bases (kinds of evidence).
+    A table row gives one metric: number of dataset rows, spans of payload, load and cores, and bases (kinds of
+    evidence).
     """
     yield Text("Within these ranges the model interpolates; beyond them it extrapolates.")
     columns = ("metric", "rows", "payload", "load", "cores", "basis")

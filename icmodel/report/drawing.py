@@ -23,7 +23,7 @@ from icmodel.plotting import (
 from icmodel.report.profile import is_small
 
 Row = dict[str, object]
-"""Data of one point of a plot: values in SI units and texts of the tooltip, by field."""
+"""Data of one plotted point, by field: values in SI units, and texts of the tooltip."""
 Data = Mapping[str, list[Row]]
 """Data of a plot, by the name of the layer that draws them."""
 
@@ -153,7 +153,7 @@ class _Plot:
     def y(self) -> Spec:
         """Vega-Lite encoding of the y axis.
 
-        An axis of times is logarithmic if they span a factor above 30. An axis of rates [b/s] is logarithmic if the
+        A time axis is logarithmic if the times span a factor above 30. A rate axis [b/s] is logarithmic if the
         prediction or the limit would not be visible linearly.
         """
         metric = self.metric

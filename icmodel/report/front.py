@@ -184,7 +184,8 @@ def _numbers(findings: Iterable[Finding]) -> Table:
 def picture(plots: Sequence[Block], decisive: Finding) -> Figure | None:
     """Choose the plot for the first page: the deciding metric of the deciding stream.
 
-    If this metric was not plotted, another plot is chosen, if possible of the same stream. Returns None without plots.
+    If this metric was not plotted, another plot is chosen, preferably of the same stream. If there are no plots, the
+    result is None.
     """
     heading, found = "", []
     for block in plots:

@@ -246,8 +246,8 @@ def protocol_text(row: Row) -> str:
 def decided_text(row: Row) -> str:
     """Return as text the value that decides a link's verdict, with its limit.
 
-    An unknown value is replaced by a finite end of its interval. The text of an undecided link ends with the number of
-    its other undecided requirements.
+    An unknown value is replaced by a finite end of its interval. If a link is undecided, its text ends with the number
+    of other undecided requirements.
     """
     verdict = row.decisive.verdict
     requirement, estimate = verdict.requirement, verdict.estimate

@@ -1,6 +1,6 @@
 """Write verdicts as JUnit XML for CI servers: a test case for each requirement.
 
-A requirement that is not met or undecided is a failed test; the type of the failure is the outcome. An undecided
+A test fails if its requirement is undecided or not met; the type of the failure is the outcome. An undecided
 requirement is not a skipped test, since CI servers show skipped tests as passed.
 """
 
@@ -74,7 +74,7 @@ def junit_text(answer: Evaluation | SystemPrediction) -> str:
 
 
 def joined(text: str, why: str) -> str:
-    """Join the text of a verdict and its reason, unless they are equal."""
+    """Join the text of a verdict and the text of its reason; if both are equal, return one text."""
     return "; ".join(dict.fromkeys(filter(None, (text, why))))
 
 

@@ -187,7 +187,7 @@ def explain(prediction: Prediction) -> Iterator[Block]:
 
 
 def rows(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield tables of the dataset rows used by the predictions, and of the sources of these rows."""
+    """Yield two tables: dataset rows used by the predictions, and sources of these rows."""
     data = evaluation.data
     used = used_rows(evaluation.candidates)
     if not used:
@@ -309,7 +309,7 @@ def limits(evaluation: Evaluation) -> Iterator[Block]:
 
 
 def beyond_data(candidate: CandidateResult) -> Iterator[str]:
-    """Yield a sentence for each reason of extrapolation, with the metrics of a candidate that it concerns."""
+    """Yield a sentence for each reason why predictions of a candidate are extrapolated, with the metrics concerned."""
     for answer in candidate.answers:
         metrics = {} if answer.prediction is None else answer.prediction.metrics
         reasons = group_by_key(

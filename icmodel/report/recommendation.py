@@ -136,7 +136,8 @@ def conclude(found: Recommendation) -> Conclusion:
 def _best(found: Recommendation) -> Checked:
     """Return the design shown on the first page.
 
-    It is the first design that meets all requirements, else the first that may meet them, else the file's own.
+    The first choice is a design that meets all requirements, the second a design that may meet them. If there is
+    neither, the system file's own design is returned.
     """
     return next(iter((*found.front, *found.undecided)), found.own)
 
@@ -191,7 +192,11 @@ def _design_table(found: Recommendation, some: Sequence[Checked]) -> Table:
 
 
 def _front(found: Recommendation, line: str) -> Front:
-    """Make the first page of a recommendation. If no design meets all requirements, its table lists the open ones."""
+    """Make the first page of a recommendation.
+
+    Its table lists the designs that meet all requirements. If there are none, it lists the best design's open
+    requirements.
+    """
     best = _best(found)
     if found.front:
         shown = designs(found)

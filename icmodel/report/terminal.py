@@ -148,8 +148,8 @@ def _findings(
 def _judged(finding: Finding) -> Iterator[str]:
     """Yield the parts of the short text on a judged requirement.
 
-    The value and its limit come first. If the requirement is not met or undecided, its margin follows, and a change
-    that would meet it or a measurement that would decide it.
+    The value and its limit come first. The margin follows if the requirement is undecided or not met. The last part is
+    a change that would meet the requirement, or a measurement that would decide it.
     """
     yield finding_text(finding)
     if finding.outcome != MET:

@@ -53,7 +53,7 @@ LIKE_QUESTIONS = (LEAVE_ONE, HELD_OUT)
 The other kinds leave out whole regions of the data.
 """
 MOST_REASONS = 3
-"""Maximum number of listed reasons for unanswered rows, by metric."""
+"""Maximum number of reasons for unanswered rows that are listed for each metric."""
 RULE = "errors are relative; those of ratios (loss_rate, CPU shares) absolute"
 
 
@@ -124,7 +124,8 @@ Tried = tuple[Trial, Score, Verdict]
 def verdicts(found: Validation) -> list[Tried]:
     """Judge the coverage of each metric, the worst first.
 
-    Only folds that resemble a user's questions (`LIKE_QUESTIONS`) are judged; without such folds, all are.
+    Only folds that resemble a user's questions (`LIKE_QUESTIONS`) are judged. If there are no such folds, all folds are
+    judged.
     """
     deciding = [trial for trial in found.trials if trial.kind in LIKE_QUESTIONS] or found.trials
     judged = []
@@ -247,7 +248,10 @@ def _shown(caption: str, table: Table[str]) -> Shown:
 
 
 def scores_table(validation: Validation, trial: Trial) -> Table[str]:
-    """Return a table of errors, coverage and noise by metric; for held-out runs also the noise of repeated runs."""
+    """Return a table of errors, coverage and noise by metric.
+
+    For held-out runs, the table also has the noise of repeated runs.
+    """
     held_out = trial.kind == HELD_OUT
     errors = ("#median", "#p25", "#p75", "#p95", "#greatest")
     columns = ("metric", "#rows", "#points", *errors, "#covered", "95 % of it", "#half width")

@@ -95,10 +95,10 @@ def _reason(finding: Finding) -> str:
 
 
 def _weakest(candidate: CandidateResult) -> list[Finding]:
-    """Return the findings with the weakest basis among those that decide a candidate's verdict.
+    """Return the deciding findings that have the weakest basis.
 
-    Latencies that grow without limit are left out, since they follow from the goodput. The list is empty if nothing was
-    predicted.
+    A deciding finding determines the verdict on the candidate. Latencies that grow without limit are left out, since
+    the goodput determines them. If nothing was predicted, the list is empty.
     """
     decided = [
         finding
@@ -126,7 +126,7 @@ def rests_text(candidate: CandidateResult) -> str:
 def settling(candidate: CandidateResult) -> str:
     """Return the measurement that would confirm or change a candidate's verdict; empty if there is none.
 
-    It replaces the weakest basis (kind of evidence) among the deciding requirements.
+    The measurement would replace the weakest basis (kind of evidence) among the deciding requirements.
     """
     return next((finding.rests_on.settle for finding in _weakest(candidate)), "")
 
@@ -325,7 +325,7 @@ def finding_rests(finding: Finding) -> str:
 
 
 def headroom_text(finding: Finding) -> str:
-    """Return as text how much the requested goodput exceeds the needed goodput; empty without such a margin."""
+    """Return as text how far the requested goodput exceeds the needed goodput; empty if this margin is unknown."""
     if finding.asked_margin is None:
         return ""
     if not finding.asked_margin:
@@ -382,7 +382,10 @@ def about(finding: Finding) -> str:
 
 
 def ground_text(datasets: Iterable[str], states_devices: bool) -> str:
-    """Return the evidence of an answer as text: its datasets or else theory, and devices with stated times, if any."""
+    """Return the evidence of an answer as text.
+
+    It names the datasets, or theory if there are none. It also names devices with stated times, if any.
+    """
     named = ", ".join(datasets)
     if states_devices:
         return f"{named or 'theory'} and devices as stated"

@@ -45,8 +45,8 @@ def report(answer: Answer, path: str | Path, masthead: Masthead = PLAIN) -> None
     Parameters
     ----------
     answer : Evaluation, SystemPrediction, Comparison, Recommendation or Validation
-        Answer of `icmodel.evaluate`, of a system's ``predict``, of `icmodel.recommend`, of ``compare_interconnects`` or
-        of ``validate``.
+        Answer returned by `icmodel.evaluate`, a system's ``predict``, `icmodel.recommend`, ``compare_interconnects`` or
+        ``validate``.
     path : str or Path
         File to write, in an existing folder: ``.html``, ``.md`` or ``.pdf``; for an evaluation and a system also
         ``.json``, ``.xlsx`` and ``.xml``, for a system also ``.svg``.

@@ -191,9 +191,10 @@ def write_row(page: Any, line: int, row: Sequence[Cell]) -> None:
 
 
 def questions_workbook(found: Lookup, questions: Iterable[Sequence[Cell]]) -> bytes:
-    """Make a workbook of look-up tables and one row of formulas for each question, without stored values.
+    """Make a workbook with look-up tables, and with a row of formulas for each question.
 
-    The cells of a question are those of `INPUTS`.  A spreadsheet program answers the questions when it opens the file.
+    The formulas have no stored values.  `INPUTS` names the cells of a question.  A spreadsheet program answers the
+    questions when it opens the file.
     """
     body = io.BytesIO()
     with new_workbook(body, constant_memory=True) as book:

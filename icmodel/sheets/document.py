@@ -2,7 +2,7 @@
 
 `Evaluation`, `SystemPrediction` and `Recommendation` have documents of the same structure.  An estimate is a mapping
 with value, low, high and basis.  A verdict is a mapping with requirement, outcome and estimate.  A used row names its
-source.  Each row of a sheet names the place of its number in the document, as a path of keys.
+source.  Each row of a sheet gives the path of keys to its number in the document.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KEYS = {
     "verdicts": {"requirement", "outcome", "estimate"},
     "sources": {"line", "metric", "value", "source"},
 }
-"""Sheet -> keys of the mappings in the document that fill one row each of this sheet."""
+"""Sheet -> keys in the document. Each mapping under such a key fills one row of the sheet."""
 NAMES = ("name", "stream", "group", "device", "system", "id")
 """Keys whose value names an item of a list in a JSON document."""
 SUMMARY = ("usecase", "dataset", "datasets", "variants", "searched", "notes", "asked")

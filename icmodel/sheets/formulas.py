@@ -137,7 +137,7 @@ WITHOUT_WIRE = """
 greatest = {NEVER}
 lone = 0
 """
-"""Limits by theory of a dataset without a line rate."""
+"""Formulas for the limits by theory if the dataset has no line rate."""
 ETHERNET = """
 data = [bytes]+INDEX(p_packet_once,[p])
 packets = IF([data]<=INDEX(p_packet_whole,[p]),1,
@@ -157,13 +157,13 @@ covered = {header}+{words}*INT(([bytes]-([packets]-1)*{most}+{words_less_1})/{wo
 wire bytes = ([packets]-1)*{full}
   +{word}*INT(([covered]+{crc}*IF([covered]>{single_crc},2,1)+{word_less_1})/{word})+{symbol}
 """
-"""Bytes of a frame on the wire, as in `icmodel.theory`."""
+"""Formulas for the bytes of a RapidIO frame on the wire, as in `icmodel.theory`."""
 THEORY_LIMITS = """
 greatest = IF(INDEX(p_greatest_merged_goodput,[p])<{NEVER},INDEX(p_greatest_merged_goodput,[p]),
   [bytes]*8/(8*[wire bytes]/{rate!r}))
 lone = MAX(8*([wire bytes]-{gap})/{rate!r}-{burst_s!r},0)
 """
-"""Greatest goodput [b/s] and least time of a lone frame [s]."""
+"""Formulas for two limits by theory: greatest goodput [b/s], and least time of a lone frame [s]."""
 TIMES = """
 least time = [lone]+{propagation_s!r}
 cable time = [extra cable]*{s_per_m!r}
@@ -285,7 +285,7 @@ def wire_steps(framing: object) -> Iterator[Step]:
 OPPOSITE = {"value": "value", "low": "high", "high": "low"}
 GOODPUT, LOSS, FRAMES = "goodput_bps", "loss_rate", "frames_per_s"
 NAMES = {BEST: "best", GOODPUT: "unlimited", LOSS: "overload loss", LIMITED_LOSS: "limited loss"}
-"""Table of the law (model variant) `corrected` -> its name within the names of steps."""
+"""Table of the law (model variant) `corrected` -> name of this table in the names of steps."""
 LOOK_UP = """
 {table} row = IF({surface}=0,0,MATCH(({surface}*{slots}+{slot})*{SCALE}+MIN([bytes],{most_bytes}),t_key,1))
 {table} value = IF(IF([{table} row]=0,FALSE,ISNUMBER(INDEX(t_value,[{table} row]))),
@@ -337,7 +337,7 @@ goodput {end} = IF(OR([share {end}]="",[offered {end}]=""),"",MIN(
   IF([saturated {end}],{NEVER},[offered {end}]*{delivered}),[greatest]))
 sent {end} = IF([lossy],IF([sent alone {end}]="","",[sent alone {end}]*[kept {end}]),[goodput {end}])
 """
-"""Goodput, as in `icmodel.laws.corrected.flow`."""
+"""Formulas for the goodput, as in `icmodel.laws.corrected.flow`."""
 ANSWERED = """
 outside = AND(INDEX(k_surface,[configuration])>0,[goodput value]="")
 answered = AND([refused]="",NOT([outside]))
@@ -353,7 +353,7 @@ loss_rate {end} = IF(OR([goodput value]="",AND([lossy],OR(
   AND([overload loss unlimited row]=0,[limited loss requested row]=0),
   AND([saturated value],[overload loss unlimited value]="")))),"",[lost {other}])
 """
-"""Loss rate, as in `icmodel.laws.corrected.loss`."""
+"""Formulas for the loss rate, as in `icmodel.laws.corrected.loss`."""
 PROCESSING_TIME = """
 {name} limited value = IF([{name} requested value]="","",IF({top}=0,
   IF([capacity value]="","",[{name} requested value]*MIN([request]/[capacity value],1)),[{name} requested value]))
@@ -362,7 +362,7 @@ PROCESSING_TIME = """
 {name} limited high = IF([{name} requested high]="","",IF(AND([request]>{top},{top}>0,[{name} unlimited high]<>""),
   MAX([{name} requested high],[{name} unlimited high]),[{name} requested high]))
 """
-"""Processing time at the requested load, as in `icmodel.laws.appendix_h.cpu_time`."""
+"""Formulas for the processing time at the requested load, as in `icmodel.laws.appendix_h.cpu_time`."""
 AT_LOAD = """
 {name} value at load = IF([{flag} value],[{name} unlimited value],[{name} {load} value])
 # An end of the interval covers both regimes if the interval of the capacity contains the request.
@@ -375,7 +375,7 @@ AT_LOAD = """
   IF([{name} unlimited high]="",[{name} {load} high],IF([{name} {load} high]="",[{name} unlimited high],
   MAX([{name} unlimited high],[{name} {load} high]))))
 """
-"""Metric at the achieved load; if the stream does not achieve the request, at the unlimited load."""
+"""Formulas for a metric at the requested load, or at the unlimited load if the request is not achieved."""
 
 
 def law_steps(found: Lookup) -> Iterator[Step]:
@@ -538,7 +538,7 @@ loss_rate basis = IF([lossy],MAX([goodput_bps basis],
   IF([saturated value],[overload loss unlimited basis],[limited loss requested basis]),
   IF(AND(NOT([saturated value]),[limited loss requested value]=""),{ASSUMED},0)),{STATED})
 """
-"""Codes of the weakest bases, as in `icmodel.laws.corrected.bases`."""
+"""Formulas for the codes of the weakest bases, as in `icmodel.laws.corrected.bases`."""
 LIMITS = """
 demand = {demand}
 busy = IF([demand]="",0,[demand])
@@ -553,7 +553,7 @@ bottleneck = IF([goodput value]="","unknown",
   IF([busy]>={NEAR_CPU},"cpu","packet-rate")))),
   IF([busy]>1,"cpu","request"))))
 """
-"""Bottleneck, as in `icmodel.model.answering.bottleneck`."""
+"""Formulas for the bottleneck, as in `icmodel.model.answering.bottleneck`."""
 ANSWER = """
 {metric} answer = IF({known},{own}/{si!r},"")
 {metric} answer low = IF({known},MAX(MIN({own},[{number} low]),0)/{si!r},"")
@@ -561,7 +561,7 @@ ANSWER = """
 {metric} answer basis = IF({known},INDEX(l_bases,[{metric} basis]+1),"")
 {metric} answer why = IF(AND([answered],{own}=""),{absent},"")
 """
-"""Answer of a metric in the unit of the question sheet, or the reason why it has no value."""
+"""Formulas for a metric in the unit of the question sheet, or for the reason why the metric has no value."""
 
 
 def steps(found: Lookup) -> Iterator[Step]:

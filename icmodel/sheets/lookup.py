@@ -34,7 +34,10 @@ from icmodel.tables.bilinear import Surfaces
 
 VARIANT = "corrected"
 SCALE = 2**27
-"""Factor of surface and slot in a look-up key, to which the payload [B] is added; payloads are below it."""
+"""Factor in a look-up key, greater than all payloads [B].
+
+The key is a number for surface and slot, multiplied by this factor, plus the payload.
+"""
 ENDLESS = 1e300
 """Number that stands for infinity; spreadsheets have no infinity."""
 SAME = 1e-13
@@ -81,7 +84,7 @@ class Lookup(NamedTuple):
         return int(np.prod(self.tables.axes.shape))
 
     def place(self, index: int) -> str:
-        """Return a formula for the row of a table in the sheet of configurations; ``index`` counts `names`."""
+        """Return a formula for a table's row in the sheet of configurations; ``index`` is the table's index in `names`."""
         return f"[configuration]+{index * self.configuration_count}"
 
     def loads_of(self, name: str) -> tuple[str, ...]:
@@ -255,9 +258,9 @@ def _finite(number: float) -> float:
 def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tuple[Cell, ...]]:
     """Yield the rows of the look-up table of polynomials, in the order of their keys.
 
-    A row begins with key, table, first payload [B] and least load [b/s].  The coefficients of the value (4) and of the
-    ends of its interval (6 each) follow.  The row ends with four codes of the basis, and the highest load that limits
-    the goodput [b/s].
+    A row begins with key, table, first payload [B] and least load [b/s].  Then it has 4 coefficients for the value, and
+    6 for each end of the interval.  The row ends with four codes of the basis, and the highest load that limits the
+    goodput [b/s].
     """
     tables = found.tables
     slots, left = tables.axes.slots, tables.left.copy()

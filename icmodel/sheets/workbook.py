@@ -40,7 +40,7 @@ TYPICAL_BYTES = 1448
 AT_LEAST = (GOODPUT, FRAMES)
 """Metrics whose limit is a minimum; the limit of every other metric is a maximum."""
 ENDINGS = ("", " low", " high")
-"""Endings of the names of the steps with value, low and high of an answer."""
+"""Endings of step names: for the value, the low end and the high end of an answer."""
 NO_VALUE = "#N/A"
 KEYWORDS: Mapping[str, tuple[str, Callable[[Any], object]]] = {
     "protocol": ("protocol", str),
@@ -66,9 +66,9 @@ def write_living_workbook(
 ) -> tuple[str, ...]:
     """Write a workbook that computes the variant ``corrected`` of a dataset by formulas.
 
-    The question sheet takes protocol, payload, rate or requested goodput, cores, switches, endpoints, the goodput of
-    others and the cable.  The sheet shows every metric with interval, basis and bottleneck, and a verdict on typed
-    limits.
+    The question sheet takes protocol, payload, rate or requested goodput, cores, switches, endpoints, goodput of other
+    endpoints, and cable length.  The sheet shows every metric with interval, basis and bottleneck, and a verdict on
+    typed limits.
 
     Parameters
     ----------
@@ -412,7 +412,10 @@ class _Workbook:
             yield means[0], metric_name(means[0])
 
     def write_curve(self, page: Any) -> None:
-        """Write the payloads of the charts as questions 1, 2, ..., and their answers to the curve sheet."""
+        """Write the curve sheet: the payloads of the charts, and their answers.
+
+        Each payload is also a question on the calculation sheet (question 1, 2, ...).
+        """
         curve, charted = self.curve, list(self.charted())
         head = ["payload [B]"]
         for metric, name in charted:
@@ -466,7 +469,7 @@ class _Workbook:
         return None
 
     def write_charts(self, line: int) -> None:
-        """Draw a chart of each charted metric over the payload, with the question on the question sheet as a point."""
+        """Draw a chart of each charted metric over the payload; a point marks the question of the question sheet."""
         for k, (metric, name) in enumerate(self.charted()):
             chart = self.book.add_chart({"type": "scatter", "subtype": "straight"})
             first, row = 1 + 3 * k, self.first_answer + self.metrics.index(metric)

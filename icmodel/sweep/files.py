@@ -1,4 +1,4 @@
-"""Files of a sweep: written at once (CSV, Parquet, netCDF), or filled block by block (CSV, Parquet parts, Zarr).
+"""Files of a sweep: written as a whole (CSV, Parquet, netCDF), or block by block (CSV, Parquet parts, Zarr).
 
 Blocks are written in order. Until the last block is written, ``NAME.partial`` has the content, and ``NAME.progress``
 the number of finished blocks. A continued sweep first removes any content after the finished blocks. So an interruption
@@ -44,10 +44,10 @@ EXTRAS = {
 }
 """File extension -> optional dependency group (extra) of icmodel for this format, and the modules it installs."""
 BLOCK = 4096
-"""Number of points of a sweep that are written to a file at once."""
+"""Number of points of a sweep that are written to a file together."""
 PARTS = ("_low", "_high", "_basis")
 EVERY_CHUNK = {"array.write_empty_chunks": True}
-"""Configuration of Zarr: a chunk of NaN or zeros alone has a file too, so that a lost file is noticed."""
+"""Configuration of Zarr: a chunk of only NaN or only zeros also gets a file, so that a lost file is noticed."""
 
 Column = NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -57,9 +57,9 @@ Progress = Callable[[int, int], None]
 class Columns:
     """Result of a sweep as a table with a row for each point.
 
-    ``fixed`` has the constant parameters, ``swept`` the values of each swept parameter, and ``answers`` a value for
-    each point. The points are all combinations of the swept values; the last parameter varies fastest. Without a
-    swept parameter there is one point. ``sha256`` is the hash of the dataset's rows.
+    ``fixed`` has the constant parameters. ``swept`` has the values of each swept parameter. ``answers`` has columns
+    with a value for each point. The points are all combinations of the swept values; the last parameter varies fastest.
+    Without a swept parameter there is one point. ``sha256`` is the hash of the dataset's rows.
     """
 
     fixed: Mapping[str, object]
@@ -131,7 +131,7 @@ def csv_lines(
 def write_parquet(columns: Columns, path: Path, progress: Progress | None = None) -> None:
     """Write the result of a sweep as Parquet; see `parquet_bytes`.
 
-    The file is written at once, so that a full disk leaves no partial file.
+    The file is written in one step, so that a full disk leaves no partial file.
     """
     path.write_bytes(parquet_bytes(columns, progress))
 
@@ -273,7 +273,7 @@ class Target(ABC):
         """Remove all content after the finished blocks from the partial file."""
 
     def begin(self) -> int:
-        """Return the number of finished blocks of an interrupted sweep (0 without one), and remove content after them.
+        """Return the number of blocks that an interrupted sweep finished, or 0; remove content after these blocks.
 
         Raises
         ------
@@ -337,7 +337,7 @@ class Target(ABC):
     def finish(self) -> None:
         """Move the complete file from its partial name to its final path.
 
-        An earlier folder is renamed before its files are removed, so no reader sees a part of it.
+        An earlier folder is renamed before its files are removed, so no reader sees an incomplete folder.
         """
         replaced = self.path.with_name(f"{self.path.name}.replaced")
         try:
@@ -430,7 +430,7 @@ class ZarrStore(Target):
         return answers
 
     def append(self, block: Block, content: Content) -> int:
-        """Write one chunk of each variable to the Zarr store. The first block creates the store."""
+        """Write a block to the Zarr store, as one chunk of each variable. The first block creates the store."""
         import zarr
 
         assert not isinstance(content, bytes)
@@ -451,7 +451,10 @@ class ZarrStore(Target):
         return 0
 
     def truncate(self, blocks: int, size_bytes: int) -> None:
-        """Check that no chunk of a finished block is missing; later blocks overwrite those of an unfinished block."""
+        """Check that no chunk of a finished block is missing.
+
+        The chunks of an unfinished block stay, and are overwritten when the sweep continues.
+        """
         names = [folder.parent.name for folder in sorted(self.partial.glob("*/.zarray"))]
         swept = [name for name in names if name not in self.grid.labels().coords]
         for number in range(blocks):
@@ -461,7 +464,7 @@ class ZarrStore(Target):
                     self.refuse_missing(f"{name}/{chunk}")
 
     def _chunk_name(self, block: Block) -> str:
-        """Name of the file of each variable that holds a block."""
+        """Return the file name of a block's chunk; it is the same in the folder of each variable."""
         swept = (k for k, axis in zip(block.corner, self.grid.axes, strict=True) if not axis.fixed)
         chunk = [k // step for k, step in zip(swept, self._chunks(), strict=True)]
         return ".".join(map(str, chunk or [0]))

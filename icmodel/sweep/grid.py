@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LARGEST_SWEEP = 100_000_000
 """Greatest number of points of a sweep in memory. A sweep by `icmodel.sweep.sweep_to_file` has no such limit."""
 BLOCK = 8_192
-"""Number of points of an in-memory sweep that are predicted at once, between two calls of ``progress``."""
+"""Number of points of an in-memory sweep that are predicted together, between two calls of ``progress``."""
 MOST_TRIED = 1000
 """Greatest number of points that are predicted one by one to find the first refused point."""
 
@@ -241,8 +241,8 @@ def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
 class Blocks(Sequence["Block"]):
     """Blocks of consecutive points of a grid; each block is a grid itself.
 
-    As many last axes as fit into ``most`` points are whole in every block. The axis before them is cut into pieces. All
-    earlier axes have a single value in a block.
+    Every block has whole last axes: as many of these axes as fit into ``most`` points. The axis before them is cut into
+    pieces. All earlier axes have a single value in a block.
 
     Examples
     --------

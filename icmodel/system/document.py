@@ -28,7 +28,7 @@ from icmodel.usecase.document import Limit
 
 SCHEMA_VERSION = 1
 MOST_PARTS = 100_000
-"""Greatest number of nodes, of links and of streams of a system, and of cores and interfaces of a device."""
+"""Upper limit of each count: nodes, links and streams per system, cores and interfaces per device."""
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
@@ -73,10 +73,11 @@ class Devices(Nodes):
     """A group of devices. Streams begin and end at devices.
 
     ``interfaces``: number of links of each device. ``dataset``: dataset for these hosts, by default the
-    dataset of their links. ``app_send`` and ``app_recv``: time per frame that the application adds when
-    it sends and when it receives. ``latency``: least and greatest time that the device itself adds to each
-    frame it sends or receives, such as ``"20 us .. 50 us"``; such a device needs no dataset. ``core_time``:
-    time of a core for each of these frames. ``source``: source of both numbers.
+    dataset of their links. ``app_send`` and ``app_recv``: time per frame that the application adds when it
+    sends and when it receives. ``latency``: least and greatest time that the device itself adds to each frame
+    it sends or receives, such as ``"20 us .. 50 us"``; such a device needs no dataset. ``core_time``: least
+    and greatest core time for each of these frames. ``source``: origin of the stated ``latency`` and
+    ``core_time``.
     """
 
     interfaces: Parts = 1
@@ -157,12 +158,12 @@ class Links(Document):
 class Streams(Document):
     """Streams from the members of source groups to the members of sink groups.
 
-    ``pairing``: which members are joined, as for links. ``multicast``: each source sends one stream to
-    all of its sinks; switches copy the stream where routes part. ``count``: number of streams per pair.
-    ``rate``: frames per second that the sender is set to, if different from the produced rate.
-    ``window``: greatest number of unacknowledged bytes of TCP, the smaller of the two socket buffers.
-    ``via``: switches of the route, if the route is not the shortest. ``allowed_shortfall``: share of the
-    produced data that need not arrive; by default all data must arrive.
+    ``pairing``: which members are joined, as for links. ``multicast``: each source sends one stream to all of
+    its sinks; switches copy the stream where routes part. ``count``: number of streams per pair. ``rate``:
+    frames per second that the sender is set to, if different from the produced rate. ``window``: TCP window,
+    the greatest number of unacknowledged bytes. It is the smaller of the sender's and the receiver's socket
+    buffer. ``via``: switches of the route, if the route is not the shortest. ``allowed_shortfall``: share of
+    the produced data that need not arrive; by default all data must arrive.
     """
 
     name: Name
@@ -209,8 +210,8 @@ class Streams(Document):
 class SystemLimit(Limit):
     """A requirement: a limit on a metric of a stream, a group of streams, or a device.
 
-    ``of``: subject of a latency if messages take several frames. ``message`` is the time from the first
-    byte of a message to its last; ``frame`` is the latency of a single frame.
+    ``of``: kind of latency that is limited, if messages take several frames. ``message`` is the time from the
+    first byte of a message to the last byte. ``frame`` is the latency of a single frame.
     """
 
     stream: Name | None = None

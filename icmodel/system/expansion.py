@@ -49,7 +49,7 @@ _USUAL_CABLES: Mapping[str, type[AnyFraming]] = {
 }
 
 NAMES: tuple[Place, ...] = (("devices", None, "name"), ("switches", None, "name"))
-"""Places of the names of all nodes."""
+"""Places (paths of values in a file) that hold the names of nodes."""
 ANY_LINK: Place = ("links", None, "ends")
 """Place (path of a value in a file) that stands for the ends of any link; no file has this key.
 
@@ -72,8 +72,8 @@ def expand(document: SystemDocument, requirements: tuple[StreamRequirement, ...]
     Raises
     ------
     NetworkError
-        If a name is unknown or used twice, the sizes of two groups do not fit their pairing, or a stream
-        has no route. The message has all such mistakes.
+        If a name is unknown or used twice, the sizes of two groups do not fit their pairing, or a stream has
+        no route. The message lists all these mistakes.
     """
     mistakes = Mistakes(document.name)
     system = expand_sound_part(document, requirements, mistakes)
@@ -294,7 +294,7 @@ def _routed(
     place: Place,
     mistakes: Mistakes,
 ) -> list[tuple[Stream, Route]]:
-    """Make the streams of a table, each with its route; none if one of them has no route."""
+    """Make the streams of a table, each with its route; empty if one of these streams has no route."""
     routed: list[tuple[Stream, Route]] = []
     lost: list[Stream] = []
     for stream in _unrouted(table, sets):
@@ -396,7 +396,7 @@ def check_count(count: int, parts: str) -> None:
 
 
 def members(name: str, count: int) -> tuple[str, ...]:
-    """Names of the members of a group of equal nodes. The member of a group of one has the group's name.
+    """Names of all members of a group. If the group has one member, the member has the group's name.
 
     >>> members("camera", 3)
     ('camera-1', 'camera-2', 'camera-3')
@@ -497,8 +497,8 @@ def stream_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str |
     Raises
     ------
     NetworkError
-        If the pairing is missing although both groups have several members. If the pairing does not fit
-        the counts, or pairs a member with itself.
+        If the pairing is missing although both groups have several members. If the pairing does not fit the
+        group sizes, or pairs a member with itself.
     """
     if first == second and pairing == "each":
         check_count(len(first) * (len(first) - 1), "pairs of one group")

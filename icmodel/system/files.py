@@ -1,8 +1,8 @@
-"""Find, read and create systems: bundled ones by name, others by path; and use cases of the same name.
+"""Find, read and create systems: bundled systems by name, other systems by path. Compare them with use cases.
 
-The evaluation of a use case requests the rate stated for its candidate (a possible interconnect). The
-prediction of a system requests the produced rate. If the two rates differ, so may the verdicts. So both
-outputs note the difference.
+A use case states a rate for each candidate (a possible interconnect); its evaluation requests this rate. The
+prediction of a system requests the produced rate. If the two rates differ, the verdicts may differ too. So
+both outputs note the difference.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class OpenSystem:
     blank : Mistakes
         Empty collection of mistakes for this file. Each later check collects its mistakes in a copy.
     derived : mapping
-        Numbers of the use case, derived from the system's sources.
+        Values that limits of the use case may name, derived from the system's traffic sources.
     """
 
     document: SystemDocument
@@ -177,7 +177,7 @@ class OpenSystem:
         Raises
         ------
         NetworkError
-            As `system`, or if `check` finds an unconnected or contradictory part.
+            For the reasons stated in `system`, or if `check` finds an unconnected or contradictory part.
         """
         mistakes = replace(self.blank)
         system = self._sound_part(mistakes)
@@ -323,7 +323,7 @@ def system_schema() -> Mapping[str, Any]:
 
 
 SAME = 1e-9
-"""Greatest relative difference of two requested rates that count as equal."""
+"""Relative difference up to which two requested rates count as equal."""
 
 _load_usecase = lru_cache(maxsize=32)(load_derived)
 _load_system = lru_cache(maxsize=32)(load)

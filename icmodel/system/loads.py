@@ -30,8 +30,8 @@ class PortLoad:
     mean_bps : float
         Sum of the average rates [b/s].
     due_bps, due_s : float
-        Greatest rate that deadlines need if all messages come at once [b/s], and the time in which these
-        messages are due [s]. If no deadline is shorter than its period: the average rate, and 0.
+        Greatest rate that deadlines need if all messages come together [b/s], and the time in which these
+        messages are due [s]. If no message has a deadline shorter than its period: the average rate, and 0 s.
     """
 
     port: Port
@@ -50,7 +50,7 @@ class PortLoad:
 def port_loads(system: System, packets: Packing | None = None) -> Iterator[PortLoad]:
     """Load of each port that sends streams, in the file's order.
 
-    ``packets`` are the packets of the system's streams, if they are known already. The load counts the
+    ``packets`` are the packets of the system's streams, if already computed. The load counts the
     fewest bits that theory allows. TCP, and protocols over TCP, may merge frames into full packets. Such
     frames count as merged (IC2012 §6.1.1).
 
@@ -95,7 +95,7 @@ class _Message:
         return cls(rate_bps, stream.producer.period_s, stream.producer.due_s)
 
     def due_bits(self, within_s: float) -> float:
-        """Bits of all messages that are due within a time [s], counted from the arrival of the first message."""
+        """Bits of all messages due within a time [s]; the time starts when the first message arrives."""
         if within_s < self.due_s:
             return 0.0
         count = math.floor((within_s - self.due_s) / self.period_s) + 1
@@ -105,10 +105,10 @@ class _Message:
 def _due_rates(messages: list[_Message]) -> Iterator[tuple[float, float]]:
     """Yield pairs: a rate that deadlines need [b/s], and the time within which messages are due [s].
 
-    The rate is the demand bound function divided by the time (S. K. Baruah, A. K. Mok and L. E. Rosier,
-    Preemptively scheduling hard-real-time sporadic tasks on one processor, IEEE Real-Time Systems
-    Symposium, 1990). No order of sending needs a lower rate. The rate exceeds the average
-    only if a deadline is shorter than its period.
+    The rate is the demand bound function at a time, divided by that time (S. K. Baruah, A. K. Mok and
+    L. E. Rosier, Preemptively scheduling hard-real-time sporadic tasks on one processor, IEEE Real-Time Systems
+    Symposium, 1990). At a lower rate, no order of sending meets all deadlines. The rate exceeds the average only if a
+    deadline is shorter than the period of its stream.
     """
     for within in {message.due_s for message in messages if message.due_s < message.period_s}:
         yield sum(message.due_bits(within) for message in messages) / within, within

@@ -1,8 +1,8 @@
 """System: devices, links, switches and streams, after groups are expanded and routes found; frozen.
 
-All numbers are in SI, and names are keys: a group ``camera`` of six is ``camera-1`` to ``camera-6``, a
-group of one keeps its name. A link is ``a<->b``; the port from which ``a`` sends into it is ``a->b``. If
-several links join the same two nodes, their names end in ``#1``, ``#2`` and so on.
+All numbers are in SI, and names are keys. The six members of a group ``camera`` are ``camera-1`` to
+``camera-6``; a single member has the group's name. A link is ``a<->b``; the port from which ``a`` sends to
+``b`` is ``a->b``. If several links join the same two nodes, their names end in ``#1``, ``#2`` and so on.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FORWARDING = ("store-and-forward", "cut-through")
 KINDS = ("hard", "firm", "soft")
 MESSAGE = "message"
-"""Subject of a latency requirement: the whole message, not a single ``frame`` of it."""
+"""Value of ``of`` in a latency requirement that applies to the whole message, not to a single ``frame``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class Device:
     dataset : str, optional
         Dataset measured with hosts like this one; ``None`` stands for the dataset of the device's links.
     cpu_clock_ratio : float
-        CPU clock of the device over the CPU clock of the dataset's hosts.
+        CPU clock of the device, divided by the CPU clock of the dataset's hosts.
     app_send_s, app_recv_s : float
         Time that the application adds to each sent frame, and to each received frame [s].
     latency_s : tuple of two floats, optional
         Least and greatest time that the device states for each frame it sends or receives [s]; ``None`` leaves
         the time to a dataset.
     core_time_s : tuple of two floats, optional
-        Least and greatest time of a core that the device states for each frame [s].
+        Least and greatest core time that the device states for each frame [s].
     source : str
         Source of the stated times.
     """
@@ -121,8 +121,8 @@ class Link:
     dataset : str, optional
         Dataset for streams over the link, by name or path; ``None`` uses theory alone.
     burst_bytes : float
-        Size of the token bucket that limits the link [B]: this burst passes at once, before ``rate_bps``
-        limits the rate. 0 without a token bucket.
+        Size of the token bucket that limits the link [B]. A burst of this size passes immediately; then
+        ``rate_bps`` limits the rate. 0 without a token bucket.
     group : str
         Name of the link's table in a system file: the names of both groups, such as ``camera<->switch``.
 
@@ -152,7 +152,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """One direction of a link, at the node that sends into it. Frames queue here."""
+    """One direction of a link: the port of the sending node, where frames queue."""
 
     name: str
     link: str
@@ -179,12 +179,12 @@ class Stream:
     priority : int
         Priority from 0 to 7; 7 is the most urgent.
     kind : str
-        Kind of deadline: ``hard``, ``firm`` or ``soft``. It appears in reports.
+        Kind of deadline, shown in reports: ``hard``, ``firm`` or ``soft``.
     cores : int, optional
         Number of parallel processes; ``None`` is one connection, which uses one core.
     multicast : str, optional
-        Name of the multicast set. There is one stream for each sink; these copies share the ports at the
-        beginning of their routes.
+        Name of the multicast set. The set has one stream (a copy) for each sink. The copies share the ports
+        at the beginning of their routes.
     paced_fps : float, optional
         Frame rate that the sender is set to [1/s], if it differs from the produced rate.
     window_bytes : float, optional
@@ -288,8 +288,8 @@ class Stream:
     def core_time_per_bit_s(self, device: Device, side: str) -> tuple[float, float]:
         """Least and greatest core time that a device states for each bit of goodput [s].
 
-        The greatest time counts the last frame of each message as a frame, even if it is short. The
-        application's work at that ``side``, ``send`` or ``recv``, is included.
+        The greatest time counts the last frame of each message as a frame, even if it is short. ``side`` is
+        ``send`` or ``recv``; the application's work at this side is included.
         """
         application_s = device.app_send_s if side == "send" else device.app_recv_s
         least, most = device.core_time_s or (0.0, 0.0)
@@ -311,7 +311,7 @@ class StreamRequirement:
     device : str, optional
         A device, or a group of devices. Each device must meet the requirement with all of its streams.
     of : str
-        Subject of a latency: ``message`` for the whole message, or ``frame`` for a single frame.
+        Kind of latency that is limited: ``message`` for the whole message, or ``frame`` for a single frame.
     """
 
     requirement: Requirement
@@ -402,7 +402,7 @@ class System:
 
     @property
     def states_devices(self) -> bool:
-        """Whether a device states its own latency, in place of a dataset."""
+        """Whether any device states its own latency, instead of using a dataset."""
         return any(one.latency_s is not None for one in self.devices.values())
 
     @property
@@ -412,7 +412,7 @@ class System:
 
     @property
     def cost(self) -> float:
-        """Cost of interfaces, cores, links and switches; 0 if the file states no costs."""
+        """Total cost of all interfaces, cores, links and switches; 0 if the file states no costs."""
         per = self.costs
         if per is None:
             return 0.0
@@ -462,7 +462,7 @@ class System:
         return sets
 
     def streams_by_port(self) -> Mapping[str, tuple[Stream, ...]]:
-        """Streams that each port sends, by name of the port, in the order of the file.
+        """Map the name of each port to the streams that the port sends, in the order of the file.
 
         A port sends one copy for all streams of a multicast set, so only the set's first stream is included.
         """

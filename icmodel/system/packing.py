@@ -1,11 +1,11 @@
 """Packets of a producer's messages on links, as used by loads, queues, path times and bounds.
 
-A message is cut into frames, and each frame into packets. The last packet of a frame may be short. TCP,
-and protocols over TCP, may merge frames that a producer hands over at once, or that wait together at the
-sender. Merged frames are one stream of bytes, cut into full packets and a short last packet. Whether TCP
-merges is unknown, so both cases are described.
+A message is cut into frames, and each frame into packets. The last packet of a frame may be short. TCP, and
+protocols over TCP, may merge frames that a producer hands over together, or that wait together at the sender.
+Merged frames are one stream of bytes, cut into full packets and a short last packet. Whether TCP merges
+frames is unknown, so both cases are described.
 
-Packets are cut once, at the sender, for the least MTU of the stream's links of one kind (path MTU
+The sender cuts packets once, for the least MTU of all links with the same interconnect on the path (path MTU
 discovery, RFC 1191). Switches do not fragment. Sizes are bits on the line, with gap and preamble.
 """
 
@@ -25,7 +25,7 @@ from icmodel.tables.wire import ZEROMQ, Wire
 from icmodel.theory import AnyFraming, Train, ethernet
 
 AT_ONCE = ("burst", "samples")
-"""Kinds of producers that hand over a whole message at once; other kinds hand over frame by frame."""
+"""Kinds of producers that hand over all frames of a message together; other kinds hand over frame by frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +53,18 @@ class Packets:
 
     @property
     def behind_bits(self) -> float:
-        """Size of all packets together, without the longest packet [b]."""
+        """Sum of the sizes of all packets except the longest [b]."""
         return self.sum_bits - self.longest_bits
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Limits of packet sizes: of a single packet, and of the sum of n consecutive packets [b].
+    """Limits of packet sizes [b]: for a single packet, and for n consecutive packets together.
 
     Parameters
     ----------
     longest_bits, shortest_bits : float
-        Size of single packets [b].
+        Greatest and least size of a single packet [b].
     mean_bits, lacking_bits : float
         Any n consecutive packets have at least ``n * mean - lacking`` bits. Only the last packet of a
         frame, or of a run of merged frames, is short. So at most two short packets follow one another
@@ -86,7 +86,7 @@ class Packed:
     ratio : float
         Least bits on the line for each useful bit, in the long run. If frames may be merged, this is the
         ratio of full packets. Otherwise it is the ratio of a message. A producer that hands over frame by
-        frame may also fill frames across messages; then the ratio of a full frame counts, if it is less.
+        frame may also fill frames across messages; then the ratio is that of a full frame, if that is less.
     gap_bits : float
         Gap at the end of each packet, after which the next packet may begin [b]. The packet has arrived
         before the gap. So the gap counts in loads and rates, but not in a delay.
@@ -95,9 +95,10 @@ class Packed:
     message : Packets
         All frames of a message, each frame cut separately. No other way of cutting gives more packets.
     merged : Packets
-        The message cut as one stream of bytes; equal to ``message`` if frames are not merged.
+        Packets of a message that is cut as one stream of bytes; equal to ``message`` if frames are not
+        merged.
     apart, waiting : Sizes
-        Sizes of all possible packets. In ``apart``, only frames handed over at once may be merged. In
+        Sizes of all possible packets. In ``apart``, only frames handed over together may be merged. In
         ``waiting``, frames may also wait together and be merged.
     """
 
@@ -213,7 +214,7 @@ def _packed(kind: _StreamOnLink, link: Link) -> Packed:
 
 
 def _sizes(possible: list[Packets], mean_bits: float, short: int) -> Sizes:
-    """Limits of the packet sizes over all possible ways of cutting messages into packets.
+    """Limits of packet sizes that hold however messages are cut into packets.
 
     At most ``short`` short packets follow one another without a full packet between them.
     """
@@ -287,10 +288,10 @@ def stream_arrival_curve(
     """Arrival curve of a stream at its first port, in bits on the line; valid with and without merged frames.
 
     A source that hands over whole messages sends one burst per period. Other sources send evenly spaced
-    frames, cut in one of two ways. Either each message has its own frames, and its last frame may be
-    short. Or the messages are one stream of bytes in full frames. Let a message have n frames of f bits,
-    the last of r bits. Then at most ``f + (n - 2)(f - r)/n`` bits exceed the message's average rate. An
-    unlimited stream comes at the rate of the first link.
+    frames, cut in one of two ways. Either each message has its own frames, and its last frame may be short.
+    Or the messages are one stream of bytes in full frames. Let a message have n frames of f bits, the last of
+    r bits. Then at most ``f + (n - 2)(f - r)/n`` bits exceed the message's average rate. An unlimited stream
+    arrives at the rate of the first link.
 
     Parameters
     ----------
@@ -326,7 +327,7 @@ def stream_arrival_curve(
 
 
 def interval_s(stream: Stream) -> float:
-    """Least time from one hand-over of data by a stream's producer to the next [s].
+    """Least time between two hand-overs of data by a stream's producer [s].
 
     The producer hands over whole messages or single frames. The time is 0 for an unlimited stream.
     """

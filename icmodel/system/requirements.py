@@ -1,4 +1,4 @@
-"""Requirements of a system: its own, and those of its use case with limits derived from the system."""
+"""Requirements of a system, from its file and from its use case; limits may be derived from its streams."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations
 
 
 def _with_source(stream: Stream, table: Streams) -> Stream | None:
-    """Copy of a use case's stream whose data source is the one in the system's table of streams.
+    """Copy a use case's stream, but with the data source from the system's table of streams.
 
     ``None`` if the two sources are of different kinds, such as pictures and bursts.
     """
@@ -83,10 +83,10 @@ def stream_requirements(
     derived: Derivations,
     mistakes: Mistakes,
 ) -> tuple[StreamRequirement, ...]:
-    """Requirements of the use case and of the document, with limits in SI units.
+    """Requirements that the use case and the document state, with limits in SI units.
 
-    A limit is a quantity with its unit, or the name of a number derived from the use case or from the
-    source of a stream: ``picture.goodput_bps``, ``picture.period_s``, ``picture.message_bytes``.
+    A limit is a quantity with its unit, or the name of a number. The number is derived from the use case or
+    from a stream's source: ``picture.goodput_bps``, ``picture.period_s``, ``picture.message_bytes``.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def stream_requirements(
         Numbers of the use case from `derive_for_system`; empty without a use case.
     mistakes : Mistakes
         Collection to which mistakes are added. A requirement without a stream is a mistake if the system
-        has several groups of streams. So is a limit with an unknown number, or with a wrong unit.
+        has several groups of streams. A limit with an unknown number or a wrong unit is also a mistake.
     """
     numbers = {**derived, **_numbers_of_sources(document.streams)}
     made: list[StreamRequirement] = []
@@ -124,7 +124,7 @@ def _check_references(
     numbers: Mapping[str, Derivation],
     mistakes: Mistakes,
 ) -> None:
-    """Add a mistake for each limit of the use case that names a number missing in this system's streams."""
+    """Add a mistake for each use-case limit that names a number which this system's streams do not have."""
     kinds = {table.name: table.produces.kind for table in document.streams}
     for limit in usecase.requirements:
         for text in filter(None, (limit.at_least, limit.at_most)):

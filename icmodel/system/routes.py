@@ -128,7 +128,7 @@ def route_via(network: Topology, stream: Stream, via: Route) -> Route | None:
     for name in via:
         if name not in network.switches:
             raise NetworkError(
-                f"the stream {stream.name} leads via {name}, which is not a switch: name only switches in via"
+                f"the stream {stream.name} leads via {name}, which is not a switch: list only switches as via"
             )
     nodes: list[str] = [stream.source]
     for here, there in pairwise((stream.source, *via, stream.sink)):
@@ -148,8 +148,8 @@ def route_via(network: Topology, stream: Stream, via: Route) -> Route | None:
 class Cables:
     """Choice of cables: the ports between each pair of nodes, and the load of each port so far.
 
-    Of parallel cables, a stream takes the cable with the least load relative to the cable's rate. Of
-    equally loaded cables, it takes the first. All copies of a multicast set take the same cable.
+    Among parallel cables, a stream takes the cable with the least ratio of load to rate. If several cables
+    have this ratio, the stream takes the first of them. All copies of a multicast set take the same cable.
     """
 
     def __init__(self, ports: Iterable[Port]) -> None:

@@ -1,10 +1,9 @@
 """Schedulers: the order in which a port sends its queued frames.
 
-A stream has a priority from 0 to 7; 7 is the most urgent. The priority is its class at every port (the
-priority code points of IEEE 802.1Q-2022 §6.9.3, in the order of their numbers). Schedulers choose among
-packets, which are Ethernet frames with preamble and gap. Within a class, packets are sent in order of
-arrival. No scheduler interrupts a packet on the wire (no preemption). The next packet begins after the
-gap.
+A stream has a priority from 0 to 7; 7 is the most urgent. The priority is the stream's class at every port.
+Priorities are the priority code points of IEEE 802.1Q-2022 §6.9.3, in numerical order. Schedulers choose
+among packets, which are Ethernet frames with preamble and gap. Within a class, packets are sent in order of
+arrival. No scheduler interrupts a packet on the wire (no preemption). The next packet begins after the gap.
 
 Each class of this module is both a table of a system file and a Python value. In Python, ``kind`` has a
 default, and a wrong value raises `pydantic.ValidationError`.
@@ -63,7 +62,7 @@ class StrictPriority(PortScheduler):
 
 
 class WeightedRoundRobin(PortScheduler):
-    """Weighted round robin: each priority has a turn of a number of packets, ``weights = { 5 = 7, 1 = 2 }``.
+    """Weighted round robin: a priority sends up to its weight in packets per turn, ``weights = { 5 = 7, 1 = 2 }``.
 
     The length of the packets does not matter. A priority without packets passes its turn, and saves
     nothing for later.
@@ -79,12 +78,12 @@ class WeightedRoundRobin(PortScheduler):
 
 
 class DeficitRoundRobin(PortScheduler):
-    """Deficit round robin: each priority has a turn of bytes, ``quanta = { 5 = "9 kB", 1 = "3 kB" }``.
+    """Deficit round robin: a priority gets a quantum of bytes per turn, ``quanta = { 5 = "9 kB", 1 = "3 kB" }``.
 
-    A priority keeps the rest of its quantum while packets wait, and loses the rest when its queue
-    empties (M. Shreedhar and G. Varghese, Efficient fair queuing using deficit round-robin, IEEE/ACM
-    Trans. Networking 4, 1996). A scheduler that keeps the rest of an empty queue is not covered: it may
-    delay other priorities longer.
+    A priority keeps the rest of its quantum while packets wait, and loses the rest when its queue empties (M.
+    Shreedhar and G. Varghese, Efficient fair queuing using deficit round-robin, IEEE/ACM Trans. Networking 4,
+    1996). Schedulers that keep the rest when the queue empties are not covered: they may delay other
+    priorities longer.
     """
 
     kind: Literal["drr"] = "drr"
@@ -117,7 +116,7 @@ class Window(Document):
 
 
 class Gates(PortScheduler):
-    """Time gates: each window of a repeated cycle opens for its priorities; within a window, strict priority.
+    """Time gates: each window of a repeated cycle opens for its priorities, which then send by strict priority.
 
     This is the gate control list of IEEE 802.1Q-2022 §8.6.8.4 (formerly 802.1Qbv). A packet begins only
     if it ends, gap included, before its gate closes. Ports whose packets overrun their window are not

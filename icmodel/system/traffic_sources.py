@@ -20,7 +20,8 @@ from icmodel.reading import Count, Document, Positive
 class Producer:
     """Messages of a stream: a number of bytes [B] every period [s].
 
-    A message is a picture, the samples of one cycle, or a burst. For a plain goodput it is one frame.
+    A message is a picture, the samples of one cycle, or a burst. If a source states only a goodput, a message
+    is one frame.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class Producer:
 
     @property
     def goodput_bps(self) -> float:
-        """Average goodput of the messages [b/s]: size of a message over the period."""
+        """Average goodput of the messages [b/s]: message size divided by the period."""
         return self.message_bytes * 8 / self.period_s
 
     @property

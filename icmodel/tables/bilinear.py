@@ -6,8 +6,8 @@ unlimited load.  Each pair of cell and slot holds the coefficients of
     v = c0 + c1·dp + c2·dp² + (c3 + c4·dp + c5·dp²)·dr,    dp = payload − left knot,  dr = load − left level
 
 With these coefficients, linear interpolation over payload and load (IC2012 §7.1.1–7.1.3) takes four look-ups for a
-whole array.  Benchmarked points are reproduced exactly.  Between two points, an interval is wider than at either
-point.  So low and high also have quadratic terms.
+whole array.  Benchmarked points are reproduced exactly.  Between two points, the uncertainty interval of a value is
+wider than at either point.  So the low and the high of the interval also have quadratic terms.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ EXTRAPOLATED_WIDENING = 3.0
 EXTRAPOLATED_MORE = 0.3
 """Factors that widen an interval outside the measured payloads of a curve (assumed).
 
-They triple the half-width, and add 30 % of the value to it.
+`EXTRAPOLATED_WIDENING` triples the half-width.  `EXTRAPOLATED_MORE` adds 30 % of the value to the half-width.
 
-Below the lowest load, the interval widens in proportion to the distance from that load.  At load 0 it has been widened
-by these factors.
+Below the lowest load, the interval widens in proportion to the distance from that load.  At load 0 the interval is
+widened by the full factors.
 """
 
 
@@ -213,13 +213,13 @@ class Places(NamedTuple):
         return cls(index, index % cells, floors[index // (surfaces * cells)])
 
     def of(self, cells: Cells, curves: Ints) -> Cells:
-        """Select the polynomial terms of the curve that ``curves`` names for each of these elements."""
+        """Select the polynomial terms of each element; ``curves`` holds the index of the element's curve."""
         return cells.at(curves.reshape(-1)[self.at], self.cell)
 
     def fill(
         self, found: Surfaces, constant: Floats, change: Floats, basis: Codes | int, rows: Ints
     ) -> None:
-        """Write coefficients, bases and rows into these elements of some surfaces.
+        """Write coefficients, bases and rows into the selected elements of the surfaces ``found``.
 
         ``constant`` and ``change`` (3, 3, n) are the coefficients without and with the load.  ``basis`` has the shape
         (2, 2, n), ``rows`` the shape (2, n) or (4, n).
@@ -298,9 +298,9 @@ def _extend_payloads(found: Surfaces, least: Floats, most: Floats) -> None:
 
 
 def _around_one(terms: Floats) -> Floats:
-    """Set the value of polynomial terms to 1, and shift low and high with it.
+    """Set the value in polynomial terms to 1, and shift low and high by the same amount.
 
-    If the previous low or high is farther from 1, it is kept.
+    A previous low or high that is farther from 1 is kept.
     """
     found: Floats = terms - terms[:, [VALUE]]
     found[0] += 1.0

@@ -123,9 +123,9 @@ class Curve:
         return np.where(within, -bent, 0.0)
 
     def gap_of(self, payload_bytes: Floats) -> Ints:
-        """Find the interval between two points that contains each payload, as the index of its left point.
+        """Find the gap between two points that contains each payload, as the index of the gap's left point.
 
-        A payload outside the curve gets the nearest interval.
+        A payload outside the curve gets the nearest gap.
         """
         passed = self.payload_bytes.searchsorted(payload_bytes, side="right")
         return np.minimum(np.maximum(passed - 1, 0), len(self.payload_bytes) - 2)
@@ -143,7 +143,7 @@ class Curve:
 
     @cached_property
     def bulges(self) -> Floats:
-        """Widths added to low and high in the middle of each interval between two points, (2, n − 1).
+        """Widths added to low and high in the middle of each gap between two points, (2, n − 1).
 
         The interpolation error adds in quadrature to the half-widths of the points.  Within a gap, the added width
         follows the parabola 4·t·(1 − t) at the fraction t.  The added width must not cross a limit of the metric.  Let
@@ -211,7 +211,7 @@ def alone(rows: Iterable[Row]) -> list[Row]:
 
 
 def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = False) -> Curves:
-    """Make the curves of a metric through those of the given rows that measure it, by configuration.
+    """Make the curves of a metric, by configuration, from the given rows; rows of other metrics are ignored.
 
     If ``bare``, the curves have no intervals; the caller computes them.
     """
@@ -270,7 +270,7 @@ def is_limited(load_bps: float | None) -> bool:
 
 
 def is_paced(point: Point) -> bool:
-    """Whether the rate limit of a run determined its goodput, rather than its capacity."""
+    """Whether the rate limit of a run, and not the capacity, determined the goodput."""
     return is_limited(point.load_bps) and point.value * MISSED >= (point.load_bps or 0.0)
 
 

@@ -26,9 +26,9 @@ from icmodel.estimate.statistics import (
 )
 
 OF_MEDIAN = NORMAL / 0.6745
-"""Ratio of half a 90 % interval to the median absolute error, for normally distributed errors."""
+"""Ratio of a 90 % interval's half-width to the median absolute error, for normally distributed errors."""
 NEAREST = 0.1
-"""Least value of the parabola 4·t·(1 − t), the divisor of errors within a gap between points.
+"""Least value used for the parabola 4·t·(1 − t), which divides errors within a gap between points.
 
 Errors close to a point tell nothing about the middle of the gap.
 """
@@ -51,8 +51,8 @@ class InterpolationErrors(NamedTuple):
     def of_rows(self, points: Sequence[Point]) -> Floats:
         """Half-widths (2, n) of the 90 % intervals below and above the rows of a curve.
 
-        If a row states a spread or range, its half-widths follow from that.  Otherwise they follow from the metric's
-        median interpolation error.
+        If a row states a spread, or the least and greatest of several runs, its half-widths follow from these numbers.
+        Otherwise the half-widths follow from the metric's median interpolation error.
         """
         half = row_half_widths(points)
         value = np.array([p.value for p in points])
@@ -178,7 +178,7 @@ def off_line(
 # --- half-widths of rows --------------------------------------------------------------------------
 
 OF_RUNS = ("measured", "tabulated")
-"""Bases of rows whose low and high are the range of several runs; in other rows, low and high are an interval."""
+"""Bases of rows whose low and high are the least and greatest run; in other rows low and high bound an interval."""
 
 _RANGE = (
     (1.414, 1), (1.912, 2), (2.239, 3), (2.481, 4), (2.673, 5),
@@ -195,7 +195,7 @@ estimated from the range (rounded).  Source: A. J. Duncan, Quality Control and I
 def row_half_widths(points: Sequence[Point]) -> Floats:
     """Compute half-widths (2, n) of the 90 % intervals below and above each row, from its stated spread or range.
 
-    If a row states neither, its half-widths are NaN.
+    If a row states neither a spread nor the least and greatest of several runs, its half-widths are NaN.
     """
     return np.array([own_half_widths(point) or (math.nan, math.nan) for point in points]).T
 
@@ -203,9 +203,9 @@ def row_half_widths(points: Sequence[Point]) -> Floats:
 def own_half_widths(point: Point) -> tuple[float, float] | None:
     """Compute the half-widths of a row's 90 % interval for one new run; ``None`` if the row states no spread.
 
-    A stated spread gives Student's t interval.  Without one, low and high of several runs give an estimate of the
-    spread.  The interval is at least as wide as low and high.  If low and high are not the range of
-    several runs, but rounded or assumed, they are the interval itself.
+    A stated spread gives Student's t interval.  If no spread is stated, low and high of several runs give an estimate
+    of the spread.  The interval reaches at least from low to high.  If low and high are rounded or assumed numbers, not
+    the least and greatest run, they bound the interval itself.
     """
     below = math.nan if point.low is None else point.value - point.low
     above = math.nan if point.high is None else point.high - point.value

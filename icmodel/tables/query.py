@@ -120,7 +120,7 @@ class TableQuery:
         return Load(slot, None, np.zeros(size, dtype=bool))
 
     def load(self, unlimited: Bools) -> Load:
-        """Make the load of each request: unlimited if ``unlimited`` (..., n) is true, or its requested load if not."""
+        """Make the load of each request: unlimited if ``unlimited`` (..., n) is true, otherwise the requested load."""
         requested = self.requested
         assert requested.above_bps is not None
         slot = unlimited * np.int64(len(self.tables.axes.loads) + 1)  # the last slot
@@ -201,7 +201,10 @@ class TableQuery:
     # --- basis and rows -----------------------------------------------------------------------
 
     def basis(self, metrics: Sequence[str], load: Load) -> Codes:
-        """Look up the basis of each value, an index into ``BASES``, (metrics, n); 0, the strongest, without a value."""
+        """Look up the basis of each value, an index into ``BASES``, (metrics, n).
+
+        If there is no value, the index is 0, the strongest basis.
+        """
         place = self._places(metrics, load)
         on_knot = (self.above_knot == 0) & (self.cell > 0)
         known = load.of_values()
@@ -258,7 +261,7 @@ class TableQuery:
         return self._of_configuration(self.tables.chosen(tuple(metrics)).switches)
 
     def core_ratio(self, metrics: Sequence[str]) -> Floats:
-        """Core count of the rows used, divided by the requested core count; 1 if either is unknown.
+        """Core count of the rows used, divided by the requested core count; 1 if one of the counts is unknown.
 
         The shape is that of :meth:`cores`.
         """
@@ -282,7 +285,7 @@ class TableQuery:
     def payloads(self, metric: str) -> Floats:
         """Least and greatest measured payload [B] of a metric for each request, (2, n).
 
-        If there are no rows, the first exceeds the second.
+        If there are no rows, the least exceeds the greatest.
         """
         return self.tables.metrics[metric].payloads.take(self.config, axis=1)
 
@@ -321,7 +324,7 @@ def _squares(squares: Floats, place: Ints, ends: Ints, values: int) -> Floats:
     """Look up the quadratic payload coefficients of low and high, (terms, metrics, ends, n); empty if all are 0.
 
     ``ends`` are ascending indices of value, low and high.  The value has no quadratic term, so ``squares`` lacks the
-    coefficients of the value.  ``values`` is the number of the missing coefficients, by which ``place`` is shifted.
+    coefficients of the value.  ``values`` counts the missing coefficients; ``place`` is shifted by this count.
     """
     if not squares.size:
         return squares
@@ -365,7 +368,7 @@ class Questions:
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """Properties of each question's frame by theory of the wire; each is looked up on first use.
+    """Properties of each question's frame, from the theory of the wire. A property is looked up on its first use.
 
     ``columns`` (5, m) hold the properties below, in this order, for m frames.  ``place`` (n,) is the index of each
     question's frame; ``None`` if m = n and frame i belongs to question i.
@@ -381,12 +384,12 @@ class Frames:
 
     @cached_property
     def greatest_bps(self) -> Floats:
-        """Greatest goodput of a stream of each question's frames [b/s], (n,)."""
+        """Greatest goodput [b/s] that the wire allows for a stream of each question's frames, (n,)."""
         return self._column(1)
 
     @cached_property
     def packets(self) -> Floats:
-        """Number of packets of each question's frame, if the sender sends it alone, (n,)."""
+        """Number of packets of each question's frame, if the frame is sent alone, (n,)."""
         return self._column(2)
 
     @cached_property

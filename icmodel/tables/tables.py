@@ -172,7 +172,7 @@ def answering_configuration(
 
 
 def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
-    """Find pairs of protocol and core count that have rows, but none of goodput.
+    """Find pairs of protocol and core count that have rows, but no goodput row.
 
     Only protocols with a goodput at another core count are included.
     """
@@ -189,8 +189,8 @@ class Packed(NamedTuple):
     combination of slot, surface and cell is a place.  In the shapes below, ``cells`` is surfaces × cells, and
     ``places`` is slots × surfaces × cells.  ``coefficients`` (4, 3 · places) are c0, c1, c3 and c4 for value, low and
     high.  ``squares`` (2, 2 · places) are c2 and c5 of low and high, empty if all are 0.  ``unlimited`` (2, 3 · cells)
-    and ``unlimited_squares`` (1, 2 · cells) are c0, c1 and c2 of the last slot.  ``basis`` (4, places) is the strongest
-    basis if there is no row.  ``rows`` has the shape (4, places), ``top_load`` the shape (cells,).
+    and ``unlimited_squares`` (1, 2 · cells) are c0, c1 and c2 of the last slot.  ``basis`` (4, places) holds the bases;
+    a place without a row has the strongest basis.  ``rows`` has the shape (4, places), ``top_load`` the shape (cells,).
     """
 
     coefficients: Floats
@@ -236,10 +236,10 @@ class Chosen(NamedTuple):
 
     ``limits`` has the shape (2, tables, protocols); (2, tables, 1) if the limits are equal for all protocols.
     ``first_cell`` plus ``offset`` (tables, 1, 1) is the index of the first cell of the surface to use.  ``first_cell``
-    has the shape (patterns, configurations), or (patterns, 1) if it is the same for all configurations.  ``pattern``
-    (tables,) is the row of each table in ``first_cell``; tables with rows at the same counts share a row.  ``cores``,
-    ``switches`` and ``core_ratio`` have the shape (tables, configurations), with an axis of length 1 if its numbers are
-    equal.
+    has the shape (patterns, configurations), or (patterns, 1) if the index is equal for all configurations.
+    ``pattern`` (tables,) is the row of each table in ``first_cell``; tables whose dataset rows have equal counts share
+    such a row.  ``cores``, ``switches`` and ``core_ratio`` have the shape (tables, configurations), with an axis of
+    length 1 if its numbers are equal.
     """
 
     limits: Floats

@@ -50,14 +50,14 @@ class Wire:
 
     @property
     def framing(self) -> AnyFraming | None:
-        """Framing that puts each frame into packets of its own; ``None`` for a link without theory.
+        """Framing that puts each frame into packets of its own; ``None`` for a kind of link without theory.
 
         On Ethernet every protocol except UDP and direct Ethernet counts as TCP.
 
         Raises
         ------
         DatasetError
-            If the link has a rate and there is no theory for its kind.
+            If a link of such a kind has a line rate.
         """
         link, mtu = self.link, self.link.mtu_bytes
         if link.kind == "ethernet":
@@ -101,7 +101,7 @@ class Wire:
     def lone_frame_s(self, payload_bytes: Floats) -> Floats:
         """Least time [s] from the first to the last bit of a lone frame, in the shape of the payloads [B].
 
-        The gap behind the last packet is not included.  A token bucket passes a burst of its depth at once: traffic
+        The gap behind the last packet is not included.  A token bucket passes a burst of its depth immediately: traffic
         with burst σ and rate ρ (R. L. Cruz, A calculus for network delay, IEEE Trans. Information Theory 37, 1991).
         """
         rate, framing = self.link.line_rate_bps, self.framing
@@ -111,7 +111,7 @@ class Wire:
         return np.maximum(whole_s - 8 * (self.link.burst_bytes or 0) / rate, 0.0)
 
     def packets(self, payload_bytes: Floats) -> Floats:
-        """Number of packets of a frame that is sent alone, for each payload [B]; 1 without theory."""
+        """Number of packets of a frame that is sent alone, for each payload [B]; 1 if the link has no theory."""
         framing = self.framing
         if framing is None:
             return np.ones_like(payload_bytes)
@@ -125,7 +125,7 @@ class Wire:
         return self._carried(payload_bytes) / float(full.aligned_payloads(full.mtu_bytes)[0])
 
     def packet_breaks(self, up_to_bytes: int) -> Ints:
-        """Payloads above which a frame needs one more packet [B], ascending; none without theory."""
+        """Payloads above which a frame needs one more packet [B], ascending; empty if the link has no theory."""
         framing = self.framing
         if framing is None:
             return np.empty(0, dtype=np.int64)
@@ -135,7 +135,7 @@ class Wire:
     def goodput_bound_bps(self, payload_bytes: Floats, serialisation_s: Floats) -> Floats:
         """Greatest goodput [b/s] that the wire allows, in the shape of the payloads [B].
 
-        For TCP, and for protocols that run over TCP or batch frames, the bound is that of full packets.
+        For TCP, and for protocols that run over TCP or batch frames, the bound holds for full packets.
         """
         rate = self.link.line_rate_bps
         if rate is None:
@@ -183,10 +183,10 @@ def frames_on_wire(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Compute how frames of a protocol travel on the wire of a dataset.
 
-    Returns four arrays for frames with their headers: packets, least packets, delay [s] and least interval [s].
-    A payload that is too large counts as the greatest possible payload.  The delay is the time of a lone frame on the
-    wire, without a burst that passes at once.  Least packets and least interval are those of a merged stream; they may
-    be below those of a lone frame.
+    Returns four arrays for frames with their headers: packets, least packets, delay [s] and least interval [s].  A
+    payload that is too large counts as the greatest possible payload.  The delay is the time of a lone frame on the
+    wire, without a burst that passes immediately.  Least packets and least interval hold for a merged stream.  Both may
+    be less than a lone frame needs.
     """
     path = wire(data, protocol, options, with_headers=True)
     possible = np.minimum(payload_bytes, path.greatest_payload_bytes() or np.inf)

@@ -56,7 +56,7 @@ VLAN_TAG_BYTES = 4
 MIN_PACKET_BYTES = 46
 """Least number of bytes between Ethernet header and FCS of an untagged frame [B].
 
-Each VLAN tag takes 4 of them.
+Each VLAN tag takes 4 of these bytes.
 """
 IP_BYTES = {4: 20, 6: 40}
 FRAGMENT_HEADER_BYTES = {4: 0, 6: 8}
@@ -181,8 +181,8 @@ class Framing(AnyFraming):
     def best_payloads(self) -> NDArray[np.int64]:
         """Candidate payloads [B], one of which has the greatest goodput.
 
-        For TCP, it is the payload of a full packet. For protocols with a limit, it is all payloads
-        that fill their packets, and the largest payload.
+        For TCP, the only candidate is the payload of a full packet. For protocols with a largest
+        payload, the candidates are this payload and all payloads that fill their packets.
         """
         limit = self.max_payload_bytes or self._cut().whole
         return np.append(self.aligned_payloads(limit), limit)

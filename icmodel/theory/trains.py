@@ -40,9 +40,9 @@ class Train:
     aligned : array of bool, the same shape
         Whether the last packet is full.
     full_packet_bytes : int
-        Bytes on the wire of the first packet of a frame that needs more than one [B].
+        Wire size of the first packet, in a frame of two or more packets [B].
     last_packet_bytes : array of int64, the same shape
-        Bytes on the wire of the last packet [B]; in a frame of one packet, of that packet.
+        Wire size of the last packet, which may be the only packet [B].
     gap_bytes : int
         Interpacket gap, included in the bytes of each packet [B].  The gap delays the next packet,
         but not the reception of the packet before it.
@@ -346,8 +346,7 @@ def min_latency_s(
 
     Examples
     --------
-    1526 B of a full TCP segment at 1 Gb/s, without the gap; one store-and-forward switch sends them
-    again.
+    1526 B of a full TCP segment at 1 Gb/s, without the gap; one store-and-forward switch sends these bytes again.
 
     >>> from icmodel.theory import ethernet
     >>> path = {"switches": 1, "switching": "store-and-forward"}

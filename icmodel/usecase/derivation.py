@@ -1,10 +1,9 @@
-"""Derived numbers of a use case, such as the goodput of a stream, with formulas; and its limits in SI units.
+"""Derived numbers of a use case with formulas, such as a stream's goodput, and its limits in SI units.
 
-The rules are those of "High speed local area interconnects" (IC2012) §1.4.3 and §8, the source of the bundled use
-cases:
+The rules come from "High speed local area interconnects" (IC2012) §1.4.3 and §8, the source of the bundled use cases:
 
 - The goodput of pictures is width × height × depth × rate.
-- The goodput of samples with a time limit is their bits divided by (time limit − delay of the cable).
+- The goodput of samples with a time limit is (bits of the samples) / (time limit − delay of the cable).
 - If n connections share samples with an imbalance of i, the busiest connection carries (1 + i)/n of all samples.
 
 In the document, a limit is a quantity with a unit, or the name of a number derived from the use case.
@@ -35,9 +34,9 @@ from icmodel.usecase.document import (
 MEDIUM_DELAY = "medium.delay_s"
 ARRIVING = "arriving_goodput_bps"
 NUMBERS = "numbers"
-"""Last key of a place (path of keys in the file) that stands for all derived numbers of a stream."""
+"""Placeholder for all derived numbers of a stream, as the last key of a place (path of keys in the file)."""
 OF_DEVICES = ("received_goodput_bps", "sent_goodput_bps")
-"""Derived quantities of a device: received goodput and sent goodput, each summed over its streams."""
+"""Derived quantities of a device: received goodput and sent goodput, each summed over the device's streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class Derivation:
 
     @property
     def quantity(self) -> str:
-        """Last part of the name, a quantity with its SI unit: ``goodput_bps`` of ``picture.goodput_bps``."""
+        """Last part of the name, a quantity with its SI unit, such as ``goodput_bps`` in ``picture.goodput_bps``."""
         return self.name.rpartition(".")[2]
 
     @property
@@ -105,7 +104,7 @@ def derive(usecase: UseCase) -> Derivations:
 
 
 def derive_sound_part(usecase: UseCase, mistakes: Mistakes) -> Derivations:
-    """Compute derived numbers as `derive` does; numbers with a mistake are left out, and the mistakes collected."""
+    """Compute derived numbers like `derive`. Leave out numbers with a mistake, and collect the mistakes."""
     derived: dict[str, Derivation] = {}
     if (medium := usecase.medium) is not None:
         per_metre = units.format_quantity("propagation_s_per_m", medium.propagation_s_per_m)
@@ -206,7 +205,7 @@ def _derive_stream(
 def _derive_goodput(
     usecase: UseCase, stream: Stream, count: int, derived: dict[str, Derivation]
 ) -> None:
-    """Add the goodputs of a stream, and the core time of its application."""
+    """Append a stream's goodputs, and the core time of its application, to the derived numbers."""
     name = stream.name
     goodput, formula = Fraction(0), "stated"
     if isinstance(stream, SampleStream):
@@ -265,8 +264,8 @@ def _count_sources(stream: Stream, devices: tuple[Device, ...]) -> tuple[int, st
 def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivation]) -> None:
     """Add the derived numbers of a stream of samples.
 
-    They are the goodputs of all samples and of one connection, each with and without the cable's delay. Further numbers
-    are the samples and the payload of the busiest connection.
+    The derived goodputs are for all samples and for one connection, each with and without the cable's delay. Further
+    numbers are the sample count and the payload of the busiest connection.
     """
     name, size = stream.name, units.format_bits(stream.size_bits)
     extra = stream.imbalance_ratio
@@ -345,7 +344,7 @@ def exact(value: float) -> Fraction:
 
 
 def _time(value: float | str, derived: Derivations) -> Fraction:
-    """Return the exact value of a time in the document [s], a number or the name of a derived time."""
+    """Return the exact value of a time [s], which the document states as a number or as the name of a derived time."""
     if isinstance(value, str):
         derivation = lookup(derived, value)
         if quantity_kind(derivation.quantity) != "s":
@@ -360,7 +359,7 @@ def _time(value: float | str, derived: Derivations) -> Fraction:
 def reference(value: float | str | None) -> tuple[Place, ...]:
     """Return the places in the file on which a named number depends, such as ``response.interconnect_s``.
 
-    The result is empty if the value is a number.
+    If ``value`` is a number instead of a name, the result is empty.
     """
     if not isinstance(value, str):
         return ()
@@ -424,15 +423,15 @@ def needed_goodput(stream: str, derived: Derivations) -> Derivation:
 
 
 def arriving_goodput(stream: str, derived: Derivations) -> Derivation:
-    """Return the goodput of one stream or connection that must arrive: needed goodput minus allowed shortfall."""
+    """Return the goodput that must arrive on one stream or connection: needed goodput minus allowed shortfall."""
     return derived.get(f"{stream}.{ARRIVING}") or needed_goodput(stream, derived)
 
 
 def produced_bps(stream: Stream, derived: Derivations) -> float:
-    """Return the goodput that one stream or connection produces and that must arrive [b/s].
+    """Return the produced goodput that must arrive on one stream or connection [b/s].
 
-    If the network carries less, the queue of the sender grows without limit. The result is 0 for samples without a
-    cycle, since the file does not state how often samples are taken.
+    If the network carries less than this goodput, the queue of the sender grows without limit. The result is 0 for
+    samples without a cycle, since the file does not state how often samples are taken.
     """
     if isinstance(stream, SampleStream):
         goodput = (
@@ -446,14 +445,14 @@ GOODPUT = "goodput_bps"
 ARRIVES = "what is produced arrives"
 """Name of the implied requirement of every stream: all data produced by its source must arrive."""
 RequiredLimits = tuple[tuple[Limit, Requirement], ...]
-"""Pairs of two forms of a requirement: as written in the document, and with the limit in SI units."""
+"""Type of requirements in two forms: as written in the document, and with the limit in SI units."""
 
 
 def required(case: UseCase, derived: Derivations) -> RequiredLimits:
     """Return the requirements of a use case, and the implied requirement that the data of each stream arrive.
 
-    The implied requirement of a stream is left out if the file requires at least the same goodput of the stream, or
-    if ``allowed_shortfall`` is 100 %.
+    The implied requirement of a stream is left out if the file already requires this goodput or more, or if
+    ``allowed_shortfall`` is 100 %.
     """
     stated = tuple(zip(case.requirements, requirements(case.requirements, derived), strict=True))
     implied = []

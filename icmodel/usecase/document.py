@@ -52,11 +52,10 @@ _QUANTILE = re.compile(r"latency_p[0-9]+_s")
 
 
 class Device(Document):
-    """A kind of device: the number of such devices, and the streams that each of them sends and receives.
+    """A kind of device: the number of such devices, and the streams that each device sends and receives.
 
-    Without ``interfaces``, a device has as many interfaces as its streams need. ``app_send`` and ``app_recv`` are the
-    core time of the device's application for each frame of a stream. The keys ``..._per_byte`` add a core time for each
-    byte.
+    Without ``interfaces``, a device has as many interfaces as its streams need. ``app_send`` and ``app_recv`` state the
+    application's core time per frame of a stream. The keys ``..._per_byte`` add a core time per byte.
     """
 
     name: Slug
@@ -96,7 +95,7 @@ class Device(Document):
         return self
 
     def work(self, stream: str) -> ApplicationWork:
-        """Return the core time of the device's application for each frame of a stream, for sending and receiving."""
+        """Return the application's core time per frame of a stream on this device, for sending and for receiving."""
         texts = {
             key: getattr(self, key)[stream]
             for key in ("app_send", "app_recv", "app_send_per_byte", "app_recv_per_byte")
@@ -243,9 +242,9 @@ class Limit(Document):
 class Question(Document):
     """The parameters of a candidate's scenario for one stream.
 
-    Without ``endpoints`` and ``other_goodput``, both follow from the devices. Without ``cores``, a stream is one
-    connection on one core. ``line_rate`` sets another line rate than that of the dataset, to which only the variant
-    ``hybrid`` can extrapolate.
+    If ``endpoints`` or ``other_goodput`` is missing, the value follows from the devices. Without ``cores``, a stream is
+    one connection on one core. ``line_rate`` replaces the dataset's line rate. Only the variant ``hybrid`` can
+    extrapolate to another line rate.
     """
 
     protocol: Text
@@ -277,8 +276,8 @@ class Candidate(Document):
     """Candidate: one way to carry the streams of a use case, with a scenario for each stream.
 
     ``hosts`` is the number of hosts over which a device spreads its streams (default 1). Several sets of cores in one
-    host count as hosts too, if each set has the scenario's ``cores``. ``dataset`` names the dataset whose protocols and
-    options the scenarios use.
+    host also count as several hosts. Each set must then have the scenario's core count ``cores``. ``dataset`` names the
+    dataset whose protocols and options the scenarios use.
     """
 
     name: Slug
@@ -289,7 +288,7 @@ class Candidate(Document):
 
 
 class UseCase(Document):
-    """A use case: streams, requirements on them, and the candidates (interconnects) that could carry them.
+    """A use case: streams, their requirements, and candidates (interconnects) that could carry the streams.
 
     ``readings`` are alternative interpretations of a requirement. They are judged and shown like requirements, but do
     not affect the verdict.
@@ -371,7 +370,7 @@ class UseCase(Document):
                 )
 
     def _used_names(self) -> Iterator[tuple[str, str, Place, str]]:
-        """Yield each use of a name: where in words, the name, its place in the file, and the list that must have it."""
+        """Yield each use of a name: location in words, name, place in the file, and list of allowed names."""
         yield "default_candidate", self.default_candidate, ("default_candidate",), "candidates"
         for i, device in enumerate(self.devices):
             where = f"a stream of the device {device.name}"
@@ -405,7 +404,7 @@ class UseCase(Document):
             yield "minimise", name, ("minimise", i), "minimise"
 
     def _missing_senders(self) -> Iterator[Fault]:
-        """Yield a mistake for each device that sends or receives more streams of a name than exist."""
+        """Yield a mistake for each device that sends or receives more streams of one name than exist."""
         for i, device in enumerate(self.devices):
             for verb, handled in (("sends", device.sends), ("receives", device.receives)):
                 for name, n in handled.items():
@@ -486,7 +485,11 @@ class UseCase(Document):
         return next(stream for stream in self.streams if stream.name == name)
 
     def sources(self, name: str) -> int:
-        """Return the number of sources of a stream: its ``count``, else the number that all devices send, else 1."""
+        """Return the number of sources of a stream.
+
+        The number is ``count`` of the stream, if given. Otherwise it is the number of sources that all devices send, or
+        1 if no device sends the stream.
+        """
         sent = sum(device.count * device.sends.get(name, 0) for device in self.devices)
         return self.stream(name).count or sent or 1
 
@@ -501,7 +504,7 @@ class UseCase(Document):
         return math.ceil(handled * stream.connections / self.sources(name))
 
     def work(self, name: str) -> ApplicationWork:
-        """Return the application's core time for each frame of a stream, on the slowest device at each end."""
+        """Return the application's core time per frame of a stream, on the slowest sender and the slowest receiver."""
         return slowest(device.work(name) for device in self.devices)
 
     def stream_of(self, limit: Limit) -> str:
@@ -509,10 +512,10 @@ class UseCase(Document):
         return limit.stream or self.streams[0].name
 
     def streams_at(self, limit: Limit) -> int:
-        """Return the number of streams whose values a requirement adds up; 1 without a device.
+        """Return the number of streams whose values a requirement adds up; 1 if it names no device.
 
-        With a device, all streams of that name that one such device handles are added up. For samples, the connections
-        that carry the device's samples are added up.
+        If a requirement names a device, the values of all its streams at one such device are added up. For samples, the
+        values of the connections that carry the device's samples are added up.
 
         Raises
         ------

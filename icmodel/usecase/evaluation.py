@@ -318,7 +318,7 @@ class _CandidatePrediction:
         )
 
     def least_rates(self, stream: str, scenario: Scenario) -> tuple[Derivation, ...]:
-        """Compute the least whole frame rates that carry a stream's goodput in frames of the scenario's payload [1/s].
+        """Compute the least whole frame rates [1/s] at which the scenario's payload carries a stream's goodput.
 
         A stream of pictures has a second rate, at which no frame contains parts of two pictures.
         """

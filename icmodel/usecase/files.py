@@ -80,7 +80,7 @@ def find_usecase(name: str | Path) -> Path:
 
 
 def usecase_file(name: str | Path) -> SourceFile:
-    """Return name and hash of the file of a use case, by bundled name or by path."""
+    """Return name and hash of a use case's file, by bundled name or by path."""
     return source_file(find_usecase(name), shipped("usecases"), UseCaseError)
 
 
@@ -102,7 +102,7 @@ def load_usecase(name: str | Path) -> UseCase:
 
 
 def load_derived(name: str | Path) -> tuple[UseCase, Derivations]:
-    """Load a use case by bundled name or path, and compute the numbers that follow from it."""
+    """Load a use case by bundled name or path, and compute its derived numbers."""
     path = find_usecase(name)
     return _derived(read_file(path, UseCaseError), path.name)
 
@@ -141,7 +141,7 @@ def new_usecase_text(name: str) -> str:
     Raises
     ------
     UseCaseError
-        If the name is not made of lower-case letters, digits and hyphens, or does not start with a letter.
+        If the name has other characters than lower-case letters, digits and hyphens, or starts with a digit or hyphen.
     """
     if not re.match(SLUG_PATTERN, name):
         raise UseCaseError(

@@ -22,7 +22,7 @@ from icmodel.usecase.result import Answer
 
 @dataclass(frozen=True, slots=True)
 class Interfaces:
-    """Number of network interfaces of one device, and number that its streams need (``None`` if unknown)."""
+    """Network interfaces of one device: actual number, and number that its streams need (``None`` if unknown)."""
 
     device: Device
     count: int
@@ -78,8 +78,8 @@ def interfaces(
 ) -> dict[str, Interfaces]:
     """Return the interfaces of each device: as stated in the file, or as many as the device's streams need.
 
-    If a scenario states ``endpoints`` and the device states no interfaces, the device has enough interfaces that at
-    most ``endpoints`` streams of that name share one.
+    If a scenario states ``endpoints`` and the device states no interfaces, the number of interfaces is chosen so that
+    at most ``endpoints`` streams of the same name share an interface.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def _needed_interfaces(
 
 
 def capacities_alone(answers: Mapping[str, Answer]) -> dict[str, Fraction]:
-    """Return the goodput of each stream that one interface can carry, without other streams [b/s]."""
+    """Return, for each stream, the goodput that one interface carries without other streams [b/s]."""
     return {
         stream: exact(min(bounds))
         for stream, answer in answers.items()
@@ -140,7 +140,7 @@ def capacities_alone(answers: Mapping[str, Answer]) -> dict[str, Fraction]:
 
 
 def own_bounds(prediction: Prediction | None) -> list[float]:
-    """Return the limits of a stream's goodput by the wire and by the benchmarks [b/s].
+    """Return the limits that the wire and the benchmarks set for a stream's goodput [b/s].
 
     These limits do not depend on the requested rate or on other streams. The result is empty without a predicted
     goodput.

@@ -2,7 +2,7 @@
 
 A metric without a prediction is judged by guaranteed bounds:
 
-- A missing latency quantile lies between known statistics that are never greater and never less, such as p50 and max.
+- A missing latency quantile lies between a lower and a higher known statistic, such as p50 and max.
 - A one-way latency lies between theory's minimum and the whole round trip.
 - A goodput lies below theory's maximum.
 
@@ -137,7 +137,7 @@ def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: 
 
 
 def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: Model) -> Estimate:
-    """Return the estimate of the required metric; the sum over all streams if the requirement names a device.
+    """Return the estimate of the required metric. If the requirement names a device, sum the estimate over all streams.
 
     If the stream may produce more than the network carries, the interval of a latency has no upper end.
     """
@@ -160,7 +160,7 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
 
 
 def _with_end_margin(verdict: Verdict) -> Verdict:
-    """Set the margin of a verdict to that of the deciding bound, if the estimate has bounds but no value."""
+    """If the estimate has bounds but no value, set the verdict's margin to the margin of the deciding bound."""
     estimate, requirement = verdict.estimate, verdict.requirement
     if not estimate.absent or verdict.outcome == UNDECIDED:
         return verdict
@@ -172,7 +172,7 @@ def _with_end_margin(verdict: Verdict) -> Verdict:
 
 
 def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
-    """Set the margin of a met goodput to the margin of the capacity over the limit.
+    """If a goodput requirement is met, set its margin to the margin by which the capacity exceeds the limit.
 
     The margin of the predicted goodput over the limit moves to ``asked_margin``.
     """
@@ -206,9 +206,9 @@ def sum_derivation(finding: Finding) -> Derivation | None:
 
 
 def with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
-    """Add the remedy of a missed goodput to its finding: the least rate that achieves the goodput.
+    """Add a remedy to the finding on a missed goodput: the least rate that achieves the goodput.
 
-    If no rate achieves it, the remedy is the least payload and the least core count that do.
+    If no rate achieves the goodput, the remedy names the least payload and the least core count that achieve it.
     """
     goodput_bps = finding.verdict.requirement.limit
     trial = goodput_trial(scenario, goodput_bps, model)
@@ -228,9 +228,9 @@ def with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
 
 
 def no_rate(trial: Trial) -> str:
-    """Return a sentence that no frame rate achieves a required goodput.
+    """Return a sentence which states that no frame rate achieves a required goodput.
 
-    It states the greatest goodput at the payload, and whether a rate may still achieve the required one.
+    The sentence also states the greatest goodput at the payload, and whether a rate may still achieve the requirement.
     """
     frames = f"with frames of {trial.payload_bytes} B"
     greatest = trial.goodput(None)
@@ -363,7 +363,8 @@ def stream_bounds(answer: Answer, metric: str, model: Model) -> StreamBounds:
 def share_bps(alone_bps: float, endpoints: int, others_bps: float) -> float:
     """Return the greatest goodput of one stream at a shared interface [b/s] (IC2012 §7.1.1).
 
-    It is the capacity left by the other streams, or an even share of the capacity if that is more.
+    This goodput is the greater of two values: the capacity left by the other streams, and an even share of the
+    capacity.
     """
     return max(alone_bps - others_bps, alone_bps / endpoints)
 
@@ -371,8 +372,8 @@ def share_bps(alone_bps: float, endpoints: int, others_bps: float) -> float:
 def estimate_for(metric: str, known: StreamBounds) -> Estimate:
     """Return the estimate of a metric by which a requirement is judged.
 
-    Without a predicted value, a latency is estimated by half a round trip. Without a round trip, it is estimated by
-    guaranteed bounds.
+    A latency without a predicted value is estimated by half a round trip. If the round trip is unknown too, the latency
+    is estimated by guaranteed bounds.
     """
     own = known.metrics.get(metric)
     if own is not None and not own.absent:
@@ -465,7 +466,7 @@ def _at_most(lower: str | None, upper: str | None) -> bool:
 
 
 def _below(lower: str | None, upper: str | None) -> bool:
-    """Whether a statistic, such as p50, is at most another, such as p99, for every distribution of latencies."""
+    """Whether one statistic (such as p50) is at most another (such as p99) for every latency distribution."""
     if lower is None or upper is None:
         return False
     if MEAN in (lower, upper):

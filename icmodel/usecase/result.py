@@ -203,7 +203,7 @@ class CandidateResult:
 
     @property
     def decisive(self) -> Finding:
-        """Deciding finding: of the findings with the worst outcome, the one with the least margin."""
+        """Deciding finding: the finding with the least margin among those with the worst outcome."""
         deciding = [finding for finding in self.findings if finding.outcome == self.outcome]
         return min(deciding, key=lambda finding: finding.order)
 
@@ -244,7 +244,7 @@ class Evidence:
 
     @property
     def rule(self) -> str:
-        """Names of the rules by which the dataset's author derived the weakest rows, such as ``R3, R19``.
+        """Names of the dataset author's rules behind the rows with the weakest basis, such as ``R3, R19``.
 
         The README of the dataset describes the rules. The text is empty if no row comes from a rule.
         """
@@ -275,7 +275,7 @@ class Finding:
     rests_on : Evidence
         Bases and sources of the estimate.
     asked_margin : float, optional
-        Margin of the predicted goodput, if the margin in the verdict is that of the capacity.
+        Margin of the predicted goodput, if the verdict states the margin of the capacity instead.
     others_beyond : str
         Sentence on dataset rows that exceed the limit with other options; empty without such rows.
     """
@@ -312,7 +312,7 @@ class Finding:
     def grows(self) -> bool:
         """Whether the judged latency grows without limit.
 
-        This is the case if the stream produces more data than the network carries.
+        A latency grows without limit if the stream produces more data than the network carries.
         """
         return math.isinf(self.verdict.estimate.low)
 
@@ -427,8 +427,8 @@ def needed_measurement(metric: str, scenario: Scenario) -> str:
 def others_beyond(data: Dataset, requirement: Requirement, scenario: Scenario) -> str:
     """Return a sentence on dataset rows that exceed a latency limit with other options; empty without such rows.
 
-    The rows have the same protocol, at any payload and load. Their metric is the limited one, or the maximum latency.
-    They do not change the verdict on the scenario, but warn against other options.
+    The rows have the same protocol, at any payload and load. The metric of these rows is the limited metric, or the
+    maximum latency. The rows do not change the verdict on the scenario. They warn against other options.
     """
     if not requirement.metric.startswith("latency_") or requirement.at_most is None:
         return ""

@@ -34,7 +34,7 @@ LEAST_ROWS = 30
 TOO_MUCH = "asked too much"
 """Text in place of the load in the name of a fold whose requests are in overload."""
 SEED = 20120
-"""Seed of the random choice of folds, if their number is limited; the value is arbitrary."""
+"""Seed of the random choice of folds, if the number of folds is limited; the seed is arbitrary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,10 @@ def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Fold
 
 
 def leave_a_curve_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:
-    """Make a fold for each curve, which leaves out the whole curve: all payloads at one load, counts and options."""
+    """Make a fold for each curve; the fold leaves out the whole curve.
+
+    A curve is the set of rows that differ only in payload.
+    """
     return _leave_out(data, metrics, lambda point: curve(data, point), most)
 
 
@@ -177,7 +180,7 @@ def leave_break_sizes_out(
 
 
 def held_out(data: Dataset, runs: Sequence[Point] | None = None) -> tuple[Fold, ...]:
-    """Make the fold whose tests are the held-out runs of a dataset, or ``runs`` in their place.
+    """Make the fold that tests the held-out runs of a dataset; ``runs``, if given, replaces these runs.
 
     The result is empty if none of the runs is measured or tabulated.
     """

@@ -48,7 +48,8 @@ class Outcome:
 class Coverage:
     """Share of test rows inside their 90 % intervals, with the 95 % interval of that share (Wilson).
 
-    ``far`` counts the rows far outside: more than three times as far from the prediction as the interval's end.
+    ``far`` is the number of rows far outside. Their distance from the prediction is more than three times the distance
+    of the interval's end.
     """
 
     inside: int
@@ -83,7 +84,7 @@ class Score:
         Number of predicted rows, and number of different points among these rows. Runs of one point share the model's
         error, so they say less about the model than runs of different points.
     half_width : float
-        Median of half the width of the intervals.
+        Median half-width of the intervals.
     unanswered, reasons : int, mapping
         Number of rows without a prediction, and number of rows by reason.
     """
@@ -102,7 +103,7 @@ class Score:
 def outcome(fold: str, point: Point, estimate: Estimate) -> Outcome:
     """Compare a test row with its prediction.
 
-    If the row is 0 and the error relative, no error exists, and the estimate of the outcome becomes absent.
+    If the row's value is 0, no relative error exists. The estimate of such an outcome becomes absent.
     """
     scale = _scale(point)
     if scale == 0 and not estimate.absent:
@@ -159,7 +160,8 @@ def score(outcomes: Sequence[Outcome]) -> Score:
 def is_far(estimate: Estimate, value: float) -> bool:
     """Whether a measured value lies far outside the interval of its prediction.
 
-    Far means more than ``FAR`` times as far from the prediction as the end of the interval on the same side.
+    Far means: the value's distance from the prediction exceeds ``FAR`` times the distance of the interval's end on that
+    side.
     """
     end = estimate.high if value > estimate.value else estimate.low
     beyond = abs(value - estimate.value) > FAR * abs(end - estimate.value)

@@ -335,11 +335,11 @@ AT_MOST_ROWS = 2_400
 At least ``FEWEST_FOLDS`` folds are used, even beyond this limit.
 """
 LEAST_ANSWERS = 6
-"""Least number of left-out rows of a metric that both variants must predict; a median of fewer is unreliable."""
+"""Least number of left-out rows of a metric that both variants must predict; a median of fewer rows is unreliable."""
 TIE = 0.95
-"""Ratio of the errors of ``hybrid`` to the errors of ``corrected``, below which ``hybrid`` is chosen.
+"""Error ratio, ``hybrid`` divided by ``corrected``; ``hybrid`` is chosen if the ratio is below this value.
 
-This ratio and the four limits above are assumed.
+The value is assumed. So are `MOST_FOLDS`, `FEWEST_FOLDS`, `AT_MOST_ROWS` and `LEAST_ANSWERS`.
 """
 
 
@@ -405,7 +405,7 @@ def choose(data: Dataset, progress: Progress | None = None) -> Choice:
 
 
 def _ratio(usual: list[float], other: list[float]) -> float:
-    """Return the ratio of the median error of the ``other`` variant to that of the ``usual`` variant.
+    """Return the median error of the ``other`` variant, divided by the median error of the ``usual`` variant.
 
     The result is 0 (no comparison) if both variants predicted too few rows, or if a median is 0.
     """

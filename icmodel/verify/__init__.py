@@ -1,7 +1,7 @@
 """Verify a prediction: build the system as a lab network on one machine, measure it, and compare.
 
-Modules in the order of use: ``lab_system`` (scales the system to the machine), ``running`` (builds the lab and
-runs all streams at once), ``folder`` (stores results), ``comparing`` (the result). ``verifying`` calls them.
+Modules in the order of use: ``lab_system`` (scales the system to the machine), ``running`` (builds the lab and runs all
+streams together), ``folder`` (stores results), ``comparing`` (the result). ``verifying`` calls them.
 """
 
 from icmodel.verify.comparing import Verification

@@ -20,13 +20,13 @@ METRICS = ("goodput_bps", "latency_mean_s", "latency_p99_s", "loss_rate")
 RELIABLE = ("tcp", "zeromq")
 """Protocols without loss by design. Their loss is not compared, since agreement would prove nothing."""
 HOSTS = "hosts as far as measured"
-"""Part of a system that a latency bound must cover, so that it holds from application to application."""
+"""Part of a system that a latency bound must cover to hold from application to application."""
 STOLEN = "steal"
 """Flag of a run during which the hypervisor took CPU time from the sender or the receiver."""
 SIDES = (("source", "send"), ("sink", "recv"))
 
 Result = Mapping[str, Any]
-"""Measured values of a record by metric: the value of its key ``result``."""
+"""Measured values by metric, as stored in a record under the key ``result``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,8 @@ class Bounded:
     covers : tuple of str
         Parts of the system that the bound covers.
     stolen, stolen_s : int, float
-        Number of passes with the flag `STOLEN`, and the greatest latency in them [s]. No bound holds while the machine
-        is stopped, so these passes are left out.
+        Number of passes with the flag `STOLEN`, and the greatest latency in these passes [s]. No bound holds while the
+        machine is stopped, so these passes are left out.
     """
 
     bound_s: float | None
@@ -262,7 +262,7 @@ class Verification:
     folder : Path
         Folder of the prediction and the records.
     stored : Stored
-        Prediction made before the first pass, which is verified.
+        The verified prediction, made before the first pass.
     differs : tuple of str
         Streams for which icmodel would now predict other numbers than the stored prediction.
     passes : tuple of Pass
@@ -304,8 +304,8 @@ class Verification:
     def verdict(self) -> str:
         """Whether prediction and measurement agree.
 
-        They agree if no latency bound was exceeded, and not too many values lie outside their 90 % intervals. Too many
-        means more than chance allows at the 1 % significance level; see `most_outside`.
+        Two conditions must hold: no latency bound was exceeded, and few enough values lie outside their 90 % intervals.
+        `most_outside` gives the greatest number that chance allows at the 1 % significance level.
         """
         if not self.judged:
             return UNDECIDED

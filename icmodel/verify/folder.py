@@ -27,7 +27,7 @@ PASS = "pass-{:03d}.jsonl"
 MARK = "verification"
 """Key in a record under which its stream, pass and verification are stored."""
 LEAST_OVERLAP = 0.95
-"""Least share of each measurement window in which all streams surely ran, for a pass to be valid."""
+"""Least fraction of each measurement window in which all streams of a valid pass surely ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Folder:
     def prediction(self, made: Mapping[str, object]) -> Stored:
         """Return the stored prediction.
 
-        If there is none, ``made`` is stored as the prediction, with the time and icmodel's version.
+        If no prediction is stored, ``made`` is stored with the time and icmodel's version, and returned.
         """
         place = self.path / PREDICTION
         if not place.exists():

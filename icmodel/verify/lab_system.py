@@ -190,7 +190,7 @@ def _missing_features(system: System) -> Iterator[str]:
 
 
 def _scaled(system: System, slower: float, dataset: str) -> System:
-    """Copy a system with the lab's hosts and switches; divide rates by ``slower``, and multiply periods by it."""
+    """Copy a system with the lab's hosts and switches; divide rates and multiply periods by ``slower``."""
     links = {}
     for name, link in system.links.items():
         rate_bps = link.rate_bps / slower
@@ -278,7 +278,7 @@ def busy_cores(system: System) -> float:
 def most_members(system: System) -> int | None:
     """Return how many devices of each group a lab system may have, so that it has at most `MOST_HOSTS` hosts.
 
-    The result is ``None`` if all devices fit, and at least 1.
+    The result is ``None`` if all devices fit; otherwise the result is at least 1.
     """
     sizes = Counter(device.group for device in system.devices.values()).values()
     if sum(sizes) <= MOST_HOSTS:

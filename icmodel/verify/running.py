@@ -72,8 +72,8 @@ class Times:
 class RunResult:
     """Result of one run of all streams at the same time.
 
-    ``records`` has a record by stream. ``overlap_ratio`` is the least share of a measurement window in which all
-    streams surely ran.
+    ``records`` has a record by stream. All streams surely ran during at least the fraction ``overlap_ratio`` of each
+    measurement window.
     """
 
     records: Mapping[str, Mapping[str, Any]]
@@ -239,11 +239,11 @@ def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any],
 
 
 def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
-    """Return the least share of a measurement window in which every stream surely sent.
+    """Return the fraction of each measurement window during which all streams surely sent; the least counts.
 
-    It is computed from the start S and the end E of each run. A run takes u = E - S - (planned length) longer than
-    planned. This extra time lies before or after the traffic, so traffic and window start at most u late. One run's
-    traffic covers another run's window if it starts at most the warm-up later, or at most the tail earlier.
+    The fraction is computed from the start S and the end E of each run. A run takes u = E - S - (planned length) longer
+    than planned. This extra time lies before or after the traffic, so traffic and window start at most u late. One
+    run's traffic covers another run's window if it starts at most the warm-up later, or at most the tail earlier.
     """
     begun = [begun_s for begun_s, _ in spans]
     spare = [max(ended_s - begun_s - times.run_s, 0.0) for begun_s, ended_s in spans]
@@ -259,7 +259,7 @@ def check_wiring(probe: Path, system: System, file: Path) -> None:
     Raises
     ------
     VerificationError
-        If it cannot; the message gives icprobe's reason.
+        If icprobe cannot build the lab system; the message gives icprobe's reason.
     """
     try:
         output_of((str(probe), "lab", "show", str(file)), BRIEF_S)

@@ -82,7 +82,7 @@ def verify(
     probe: Path | None = None,
     watch: Watch | None = None,
 ) -> Verification:
-    """Predict a system, build it in the lab, run all its streams at once, and compare the measurements.
+    """Predict a system, build it in the lab, run all its streams together, and compare the measurements.
 
     This needs icprobe, and permission to create network namespaces. All results are stored in ``folder``. After an
     interruption, the same call continues the verification.
@@ -163,7 +163,7 @@ def verify(
 
 
 def _settings(system: System, lab: LabSystem, options: VerifyOptions) -> dict[str, object]:
-    """Collect the settings of a verification that must be the same when it is continued."""
+    """Collect the settings that must stay unchanged when a verification is continued."""
     sent = [
         [
             stream.name,

@@ -1,8 +1,8 @@
 """Guard of the server: checks of host, token and origin, limits of requests, and security headers.
 
 The guard runs before every route. It reads the whole body within `BODY_S`, so that no route waits
-for a slow client. It refuses requests from pages of other sites: the browser states the site in
-Origin or Sec-Fetch-Site, or the domain name used for this server in Host.
+for a slow client. It refuses requests from pages of other sites: the browser names the site in
+Origin or Sec-Fetch-Site. It also refuses requests whose Host is another domain name.
 """
 
 from __future__ import annotations

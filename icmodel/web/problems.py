@@ -53,7 +53,7 @@ SCHEMAS: dict[str, Any] = models_json_schema(
 def answers(model: Any, *further: int) -> dict[int | str, dict[str, Any]]:
     """Describe the answer and the problems of a route for the OpenAPI document.
 
-    ``further`` are the statuses of this route beyond those that every route has.
+    ``further`` are statuses of this route, in addition to the statuses that every route has.
     """
     content = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="ProblemDetails")}}}
     told: dict[int | str, dict[str, Any]] = {200: {"model": model, "description": "The answer."}}
@@ -104,7 +104,7 @@ def problem_of(error: IcmodelError, status: int = 422) -> Problem:
 
 
 def body_problem(errors: Sequence[Any]) -> Problem:
-    """Return the first mistake of a request as a problem; ``errors`` are those of pydantic."""
+    """Return the first mistake of a request as a problem; ``errors`` come from pydantic."""
     first = errors[0]
     if first["type"] == "json_invalid":
         reason = str(first.get("ctx", {}).get("error", "")).lower()

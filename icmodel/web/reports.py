@@ -89,7 +89,7 @@ def compare_page(usecase: str | None, toml: str | None) -> bytes:
 
 
 def system_page(toml: str) -> bytes:
-    """Return the page of a system: drawing, tables, and path and latency terms of each stream."""
+    """Return the page of a system: drawing, tables, and the path and latency terms by stream."""
     try:
         system = system_of(None, toml).checked()
         found = predict(system)

@@ -32,7 +32,7 @@ from icmodel.web.work import Workshop
 STATIC = Path(__file__).parent / "static"
 """Folder of the pages; every file in it is public."""
 COMPRESSED_BYTES = 2_000
-"""Least size of a compressed answer [B]."""
+"""Least size of an answer that is compressed [B]."""
 HEAD_S, IDLE_S = 10.0, 30
 """Time limits for the head of a request, and for an idle connection [s]."""
 

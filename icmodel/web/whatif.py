@@ -206,7 +206,7 @@ class Curves(BaseModel):
 
 
 def form(dataset: str, variant: str, protocol: str) -> Form:
-    """Return the choices and ranges of a bundled dataset; empty texts mean its defaults."""
+    """Return the choices and ranges of a bundled dataset; an empty argument means its default."""
     return curves.form(warm_model(dataset, variant or None).model, protocol)
 
 

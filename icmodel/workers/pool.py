@@ -50,7 +50,7 @@ class Work:
 
 
 class Answering(Protocol):
-    """Interface of the pending answer to an item; futures of the standard library and of Dask have it."""
+    """Interface of a pending answer to an item; standard-library futures and Dask futures have this interface."""
 
     def result(self) -> Any:
         """Wait for the answer, and return it."""
@@ -279,8 +279,8 @@ def connect(address: str) -> Any:
 def pickled(value: object, whole: str) -> bytes:
     """Pickle a job or an item for a worker; ``whole`` names the work in messages.
 
-    A dataset is replaced by its name or folder and its hash. If the folder now has other content, the whole dataset is
-    pickled.
+    A dataset is replaced by its hash, and by its name or folder. If the folder now has other content, the whole dataset
+    is pickled.
     """
     body = BytesIO()
     JobPickler(body, whole).dump(value)
@@ -293,7 +293,7 @@ def answer(version: str, whole: str, job: bytes, item: bytes) -> Any:
     Parameters
     ----------
     item : bytes
-        The item, pickled by `pickled`. The other parameters are those of `prepare`.
+        The item, pickled by `pickled`. For the other parameters, see `prepare`.
     """
     prepare(version, whole, job)
     return _answering(job)(pickle.loads(item))
@@ -333,7 +333,7 @@ def _answering(job: bytes) -> Callable[[Any], Any]:
 
 
 class JobPickler(pickle.Pickler):
-    """Pickler that replaces each dataset by its name or folder and its hash."""
+    """Pickler that replaces each dataset by two values: its hash, and its name or folder."""
 
     def __init__(self, body: BytesIO, whole: str) -> None:
         super().__init__(body)

@@ -2,7 +2,7 @@
 
 A reader is a module with ``NAME``, ``LAYOUT``, ``recognises(text)`` and ``read(source)``.  ``read`` finds the lines of
 a run, and compares numbers that the tool prints in two places.  It returns each result in SI units, with the labels
-that the tool prints.  The docstring of the module names the versions that were seen, with a sample.
+that the tool prints.  The docstring of the module names the tool versions that were seen, and shows sample output.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def command_of(source: Source, program: str) -> Command:
 # --- rate limits ------------------------------------------------------------------------------
 
 NEAR = 0.05
-"""Greatest relative distance between a run's sent rate and its tool's default rate at which the default is assumed."""
+"""Greatest relative distance of a sent rate from the tool's default rate, up to which the default is assumed."""
 
 
 class Pace(NamedTuple):
@@ -323,7 +323,7 @@ def check_rate(rate: Printed, counted: Printed, what: str, slack: float) -> None
     what
         The place and the counts, for messages: ``line 3: 2498 datagrams of 1000 B in 1 s``.
     slack
-        Relative tolerance beyond the rounding of both.
+        Relative tolerance beyond the rounding of both rates.
 
     Raises
     ------
@@ -343,7 +343,7 @@ def check_count(count: float, counted: float, what: str, whole: str) -> None:
     Raises
     ------
     RecordError
-        If they differ.
+        If the count differs from the sum or product.
     """
     if count != counted:
         raise RecordError(
@@ -375,7 +375,7 @@ def check_share(share: float, counted: float, what: str) -> None:
     Raises
     ------
     RecordError
-        If they differ by more than a hundredth of a per cent.
+        If the two shares differ by more than a hundredth of a per cent.
     """
     if abs(share - counted) > 1e-4:
         raise RecordError(

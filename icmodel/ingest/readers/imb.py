@@ -1,8 +1,8 @@
 """Reader of Intel MPI Benchmarks 3.2 to 2021.3: the tables of PingPong and Uniband that IMB-MPI1 prints.
 
 A time of PingPong is half a round trip. Its Mbytes/sec are the size divided by that time, so they add nothing new.
-Megabytes are 10^6 B since about 2017, and were 2^20 B before; the rows show which of the two.  Not taken: Sendrecv,
-Exchange, PingPing and Biband, which load both directions at once, and collective operations.  ::
+Megabytes are 10^6 B since about 2017, and were 2^20 B before; the rows show which size applies.  Not taken: Sendrecv,
+Exchange, PingPing and Biband, which load both directions simultaneously, and collective operations.  ::
 
     #    Intel(R) MPI Benchmarks 2019 Update 5, MPI-1 part
     # Benchmarking PingPong

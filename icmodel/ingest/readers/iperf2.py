@@ -1,8 +1,8 @@
 """Reader of iperf 2 up to 2.1.8: its text, and the lines of ``-y C``.
 
 Prefixes of bits are 10^6 and 10^9; MBytes are 2^20 B. If a stream has several lines, the line over the whole run
-counts. For parallel streams, their sum counts. A client of UDP repeats the server's report, which gives the goodput
-and the loss.  Not taken: one-way latency of ``-e``, which needs synchronised clocks.  ::
+counts. For parallel streams, the sum of all streams counts. A client of UDP repeats the server's report, which gives
+the goodput and the loss.  Not taken: one-way latency of ``-e``, which needs synchronised clocks.  ::
 
     Client connecting to 192.0.2.2, TCP port 5001
     [  1] local 192.0.2.1 port 41000 connected with 192.0.2.2 port 5001
@@ -88,9 +88,9 @@ _CSV = re.compile(
 TCP_FIELDS = 9
 """Number of fields in a line of iperf 2's CSV for TCP; a line for UDP has more fields."""
 SLACK = 5e-3
-"""Relative tolerance between a printed rate and bytes divided by seconds, beyond rounding.
+"""Relative tolerance between a printed rate and the quotient bytes / seconds, beyond rounding.
 
-It allows for parallel streams that do not end at the same time.
+The tolerance allows for parallel streams that do not end at the same time.
 """
 CSV_SLACK = 0.02
 """Relative tolerance between the printed rate and the quotient of bytes and seconds in CSV.
@@ -393,7 +393,7 @@ class _Sum(NamedTuple):
     def received(self, size: int | None, protocol: str) -> list[Number]:
         """Make the goodput and loss that a receiver counted.
 
-        The goodput is the printed or the counted one, whichever has the smaller rounding error.
+        The printed or the counted goodput is used, whichever has the smaller rounding error.
         """
         require(
             protocol != "udp" or self.lost is not None,

@@ -1,8 +1,8 @@
 """Reader of iperf3 3.1.3 to 3.16: the JSON of ``-J`` and the lines of ``--json-stream``.
 
-A rate is bytes divided by seconds of the same block. CPU is that of the process; ``host`` is the end that wrote the
-JSON, which may be the sender or the receiver. Loss is counted by gaps in a sequence number, which misses packets lost
-at the end. If the sender's count is known, the upper limit of the loss includes these packets.  ::
+A rate is the quotient of bytes and seconds in one block. CPU numbers cover only the process; ``host`` is the end that
+wrote the JSON, which may be the sender or the receiver. Loss is counted by gaps in a sequence number, which misses
+packets lost at the end. If the sender's count is known, the upper limit of the loss includes these packets.  ::
 
     {"start": {"version": "iperf 3.12", "test_start": {"protocol": "TCP", "num_streams": 1, "blksize": 1448}},
      "intervals": [{}],
@@ -65,7 +65,7 @@ OMITTED = 1.5
 Packets in flight count only at the receiver.
 """
 SLACK = 2e-3
-"""Relative tolerance between a printed rate and bytes divided by seconds; their windows end at different times."""
+"""Relative tolerance between a printed rate and the quotient bytes / seconds; the two windows end at different times."""
 CPU_SLACK = 1.1
 """Greatest plausible ratio of a process's busy cores to its number of threads; CPU counters advance in ticks."""
 
@@ -336,7 +336,7 @@ class _Direction:
     def loss(self, notes: list[str]) -> list[Number]:
         """Read the loss rate of UDP, counted by gaps in the sequence numbers.
 
-        If the sender counted more packets, the range extends to the loss that includes the last packets.
+        If the sender counted more packets, the upper limit of the loss includes packets lost at the end.
         """
         end = self.end
         block = table(end, "sum_received") or table(end, "sum")
@@ -370,7 +370,7 @@ class _Direction:
         ]
 
     def cpu(self) -> list[Number]:
-        """Read the CPU utilisation of both processes; a server does not know the client's, and prints 0."""
+        """Read the CPU utilisation of both processes; a server does not know the client's CPU, and prints 0."""
         block = table(self.end, "cpu_utilization_percent")
         numbers = []
         for name, sends in (("host", self.local_sends), ("remote", not self.local_sends)):

@@ -31,7 +31,7 @@ _MARK = re.compile(r"^(?:average latency|mean throughput): ", re.M)
 _NETMQ = re.compile(r"^=+ .*Latency Benchmark *$", re.M)
 LAYOUT = Layout(start=_SIZE)
 SLACK = 2e-3
-"""Relative tolerance between printed bits and messages times their size, beyond truncation."""
+"""Relative tolerance between printed bits and the product messages × size, beyond truncation."""
 POWERS = {"ms": -3, "us": -6, "µs": -6, "μs": -6, "ns": -9}
 
 

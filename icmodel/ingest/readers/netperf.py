@@ -289,7 +289,7 @@ def _rate(cell: str, unit: str) -> Printed:
 
 
 def _cpu(cells: Sequence[str], *, local_sends: bool) -> list[Number]:
-    """Read the CPU utilisation of whole hosts; the first cell is that of the local host, the second of the remote."""
+    """Read the CPU utilisation of whole hosts; the first cell is for the local host, the second for the remote host."""
     numbers = []
     for cell, sends in zip(cells, (local_sends, not local_sends), strict=False):
         percent = number(cell, "the CPU utilisation")

@@ -1,8 +1,8 @@
 """Reader of NTttcp of Windows 5.33 to 5.39 and of Linux 1.3.4 to 1.4.0: the XML and the console text.
 
-MB are 2^20 B on Windows and 10^6 B on Linux.  In the XML of both, rates are in 10^6 b/s.  Rates are checked against
-bytes and seconds.  Each end writes its own file, so a sender's UDP rate is not a goodput.  CPU is that of the whole
-host.  A receiver on Linux has one thread per port and one listening thread, so the number of connections is
+MB are 2^20 B on Windows and 10^6 B on Linux.  In the XML of both systems, rates are in 10^6 b/s.  Rates are checked
+against bytes and seconds.  Each end writes its own file, so a sender's UDP rate is not a goodput.  CPU numbers cover
+the whole host.  A receiver on Linux has one thread per port and one listening thread, so the number of connections is
 unknown.  ::
 
     $ ntttcp -s 192.0.2.2 -t 10
@@ -89,9 +89,9 @@ _TOTALS = re.compile(r"^[ \t]*#+ +Totals: +#+[ \t]*$", re.M)
 _THREAD_ROW = re.compile(r"^[ \t]*\d+((?:[ \t]+[0-9.]+){3})[ \t]*$", re.M)
 _CELLS = re.compile(r"[ \t]*[0-9.]+(?:[ \t]+[0-9.]+)*[ \t]*")
 FRAMES = 0.01
-"""Relative tolerance between packets times their average size and the printed bytes."""
+"""Relative tolerance between printed bytes and the product packets × average size."""
 SLACK = 5e-3
-"""Relative tolerance between the printed rate and bytes divided by seconds, beyond rounding."""
+"""Relative tolerance between the printed rate and the quotient bytes / seconds, beyond rounding."""
 
 
 def recognises(text: str) -> bool:

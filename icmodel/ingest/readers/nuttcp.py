@@ -44,7 +44,7 @@ MEBIBYTE = 2**20
 DEFAULT_BYTES, DEFAULT_BPS = 2**16, 1e6
 """Defaults of nuttcp: the size of a write to TCP [B], and the rate limit of UDP [b/s] (its manual)."""
 SLACK = 5e-3
-"""Relative tolerance between the printed rate and bytes divided by seconds, beyond rounding."""
+"""Relative tolerance between the printed rate and the quotient bytes / seconds, beyond rounding."""
 TINY = 1e-12
 """Relative error that a floating-point division may have."""
 _LINE = re.compile(

@@ -1,6 +1,6 @@
 """Reader of OSU micro-benchmarks 5.0 to 7.5: the tables of osu_latency, osu_bw and osu_mbw_mr.
 
-A latency is half a round trip, and MB are 10^6 B.  If the title names an accelerator's memory, it is the
+A latency is half a round trip, and MB are 10^6 B.  If the title names an accelerator's memory, this memory becomes the
 option ``memory``.  Not taken: bandwidth of both directions, which is a sum, and collective operations.  ::
 
     # OSU MPI Bandwidth Test v7.5
@@ -43,7 +43,7 @@ from icmodel.ingest.source import Source, require
 NAME = "osu"
 MB = 8 * 10**6
 SLACK = 1e-3
-"""Relative tolerance between the printed bandwidth and messages times their size, beyond rounding."""
+"""Relative tolerance between the printed bandwidth and the product messages × size, beyond rounding."""
 _TITLE = re.compile(
     r"^# OSU (?P<api>MPI)?(?:-(?P<memory>[A-Z]+))?(?P<test>.*?) Test(?: v(?P<version>\S+))?[ \t]*$",
     re.M,

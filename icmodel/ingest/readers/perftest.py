@@ -44,7 +44,7 @@ from icmodel.ingest.source import Source, require
 NAME = "perftest"
 MEBI = 2**20
 SLACK = 2e-3
-"""Relative tolerance between the printed bandwidth and messages times their size, beyond rounding."""
+"""Relative tolerance between the printed bandwidth and the product messages × size, beyond rounding."""
 _TITLE = re.compile(
     r"^[ \t]*(?P<verb>RDMA_Write|RDMA_Read|Send|Atomic\w*|Write|Read)(?P<mode>(?: \w+)*?) (?P<kind>BW|Latency)"
     r"(?: \w+)* Test[ \t]*$",

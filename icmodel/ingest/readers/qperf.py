@@ -1,9 +1,9 @@
 """Reader of qperf 0.4.11: tcp_bw, udp_lat and similar tests, short or verbose.
 
 Prefixes of units are powers of 1000; sizes are as qperf spells them (KiB, followed by the exact number).
-Numbers have three digits, so each number has the range of values that round to it.  A latency is half a round trip.
-CPU is that of the whole host, in per cent of one core.  Each test has its own default message size.  If the size is not
-printed, the quotient of the printed bytes and messages gives its range.  ::
+Numbers have three digits, so each number has an interval: the values that round to it.  A latency is half a round trip.
+CPU numbers cover the whole host, in per cent of one core.  Each test has its own default message size.  If the size is
+not printed, the quotient of printed bytes and messages gives its interval.  ::
 
     tcp_bw:
         bw          =      211 MB/sec
@@ -161,7 +161,7 @@ def _bandwidth(lines: Mapping[str, str]) -> list[Number]:
 
 
 def _number(lines: Mapping[str, str], key: str, metric: str, side: Side) -> Number:
-    """Read the number of a line in SI units, with the range of values that round to it."""
+    """Read the number of a line in SI units, with the interval of values that round to it."""
     require(key in lines, f"a test has no line {key!r}: the run failed or was cut off")
     text = lines[key]
     match = _VALUE.fullmatch(text)

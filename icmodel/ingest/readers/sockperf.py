@@ -37,7 +37,7 @@ from icmodel.ingest.source import Source, number, require
 NAME = "sockperf"
 MEBI = 2**20
 SLACK = 2e-3
-"""Relative tolerance between the printed bandwidth and messages times their size, beyond truncation."""
+"""Relative tolerance between the printed bandwidth and the product messages × size, beyond truncation."""
 _VERSION = re.compile(r"== version #(\S+) ==")
 LAYOUT = Layout(start=re.compile(r"sockperf: +== version"))
 _PEER = re.compile(r"IP = (\S+)\s+PORT =\s*\d+\s*# (TCP|UDP)")
@@ -66,7 +66,7 @@ DEFAULT_BYTES, DEFAULT_MPS = 14, 10_000
 UNDER_LOAD = 0.9
 """Least ratio of latencies to sent messages in a ping-pong run; with a lower ratio, the run was under-load."""
 PACED = 0.05
-"""Greatest relative distance between the sent rate and sockperf's default rate at which the default is assumed."""
+"""Greatest relative distance of the sent rate from sockperf's default rate, up to which the default is assumed."""
 LEAST = {"p50": 2, "p90": 10, "p99": 100, "p999": 1000}
 """Least number of observations from which each quantile is used."""
 
@@ -191,7 +191,7 @@ def _latency(text: str, pace: float | None, notes: list[str]) -> tuple[list[Numb
 
 
 def _quantiles(text: str, kind: str, observations: int, notes: list[str]) -> list[Number]:
-    """Read quantiles and extremes of the latency, which must descend; those of too few observations are left out."""
+    """Read quantiles and extremes of the latency, which must descend; quantiles of too few observations are left out."""
     printed_quantiles = _QUANTILE.findall(text)
     for (above, _, more), (below, _, less) in pairwise(printed_quantiles):
         require(

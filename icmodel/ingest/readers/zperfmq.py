@@ -1,6 +1,6 @@
 """Reader of zperfmq's JSON, made from the tool's source code, since no output of the tool was available.
 
-A measurement is ``yodel`` (round trips, answered by ``echo``), ``send`` or ``recv``.  CPU is that of the
+A measurement is ``yodel`` (round trips, answered by ``echo``), ``send`` or ``recv``.  CPU numbers cover only the
 process.  The Python driver writes plan and results separately; the C++ tool writes them together.  ::
 
     {"measurement": "yodel", "msgsize": 64, "nmsgs": 10000, "time_us": 430000, "noos": 0}

@@ -1,6 +1,7 @@
 """Draw a system as SVG: devices and switches as boxes, links as cables; and the streams of a drawing as JSON.
 
-The colour of a cable shows its load, and its thickness its rate. Boxes have the number of streams by verdict.
+The colour of a cable shows the load; the thickness shows the line rate. Each box shows the number of its streams by
+verdict.
 
 The file is self-contained. Its colours follow the reader's colour scheme (light or dark), all numbers are texts, and
 ``<title>`` elements show details under the pointer. The same system gives the same bytes.
@@ -43,7 +44,7 @@ UNLIMITED_BPS = 1e9
 
 
 def system_svg(found: SystemPrediction) -> str:
-    """Draw a predicted system as a whole SVG document.
+    """Draw a predicted system as a complete SVG document.
 
     >>> from icmodel.system import load, predict
     >>> svg = system_svg(predict(load("lab-udp-overload")))
@@ -233,7 +234,7 @@ MARKS = {MET: "✓", UNDECIDED: "?", NOT_MET: "✗", NOT_JUDGED: "–"}
 KINDS = {MET: "met", UNDECIDED: "undecided", NOT_MET: "not-met", NOT_JUDGED: "not-judged"}
 """Sign of each verdict (``MARKS``), and CSS class of the sign (``KINDS``)."""
 LINE, MOST_LINES = 16.0, 4
-"""Distance between the text lines in a box [px], and number of lines from which the distance is reduced."""
+"""Distance between the text lines in a box [px], and greatest number of lines at this distance."""
 ROOM = WIDTH - 12
 """Greatest width of the texts in a box of the drawing [px]."""
 
@@ -358,7 +359,7 @@ MOST_STREAMS = 400
 def stream_paths(found: SystemPrediction, summary: Summary) -> Iterator[dict[str, Any]]:
     """Yield the streams of a system as JSON, the worst first.
 
-    Each has its numbers, its latency terms, and the indices of its cables and boxes in the drawing.
+    Each stream has its numbers, its latency terms, and the indices of its cables and boxes in the drawing.
     """
     drawn = [one.cable for one in summary.cables if not one.cable.inside]
     cable_of = {

@@ -52,8 +52,8 @@ class Place:
 class EdgeRoute:
     """Route of a cable between the edges of two boxes [px].
 
-    ``sides`` is +1 for the right edge and -1 for the left edge of a box, for each end of the cable. ``labelled`` is the
-    end at which the load is drawn, 0 or 1.
+    ``sides`` holds a number for each end of the cable: +1 at the right edge of a box, -1 at the left edge. ``labelled``
+    is the index of the end at which the load is drawn: 0 or 1.
     """
 
     ends: Pair
@@ -83,7 +83,8 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     pairs : sequence of (int, int)
         Indices of the two boxes that each cable joins; the two always differ.
     flows : mapping of (int, int) to float
-        Rate from one box to another, in any unit. The columns are ordered so that most of it runs from left to right.
+        Rate from one box to another, in any unit. The columns are ordered so that most of this traffic runs from left
+        to right.
     """
     beside: list[dict[int, None]] = [{} for _ in range(count)]
     for a, b in pairs:

@@ -188,7 +188,10 @@ class CableSummary:
 
     @property
     def ratio(self) -> float:
-        """Load of the busiest port, as a fraction of its rate: the throughput, or the requested load if overloaded."""
+        """Load of the busiest port, as a fraction of the rate of this port.
+
+        This load is the throughput. For an overloaded port, it is the requested load.
+        """
         return self.port.asked_ratio if self.overloaded else min(self.port.load_ratio, 1.0)
 
     @property

@@ -90,9 +90,10 @@ def about(one: Judged) -> str:
 
 
 def value_text(one: Judged) -> str:
-    """Return the judged value of a requirement as text. Without a value or an upper end, the interval is returned.
+    """Return the judged value of a requirement as text.
 
-    The latency of a whole message is marked as such.
+    If the value is unknown, or its interval has no upper end, the interval is returned. The latency of a whole message
+    is marked as such.
     """
     verdict = one.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
@@ -132,7 +133,10 @@ def margin(one: Judged) -> str:
 
 
 def requirements(found: SystemPrediction) -> Iterator[Block]:
-    """Yield a table of requirements with their worst stream or device, and reasons for those not met or undecided."""
+    """Yield a table of requirements, each with its worst stream or device.
+
+    A list of reasons follows for the requirements that are undecided or not met.
+    """
     groups = by_requirement(found.judged)
     if not groups:
         yield Text("Nothing is required, and every stream sends at unlimited rate.")

@@ -35,14 +35,14 @@ from icmodel.system.bounds.propagation import Propagation, Queue, StageNumbers
 _Service = TypeVar("_Service")
 
 MOST_CHOICES = 64
-"""Greatest number of combinations of service curves (one per hop) up to which an analysis tries all of them."""
+"""Number of combinations (one service curve per hop) up to which an analysis tries every combination."""
 
 
 # --- analyses ---------------------------------------------------------------------------------
 
 
 def total_flow(path: PathAggregate) -> dict[str, float]:
-    """Total flow analysis: delay bound of each flow [s], the sum of wait and transmission over its servers.
+    """Total flow analysis: delay bound of each flow [s], the sum of waiting and transmission times at its servers.
 
     A cut-through switch forwards a packet after its header. Only the last server waits for the end of
     the packet.
@@ -60,7 +60,7 @@ def total_flow(path: PathAggregate) -> dict[str, float]:
 def separate_flow(path: PathAggregate) -> dict[str, float]:
     """Separate flow analysis: delay bound of each flow [s], from the convolved leftover services of its path.
 
-    The burst is paid only once (Le Boudec and Thiran, §1.4.3).
+    The flow's burst counts only once (Le Boudec and Thiran, §1.4.3).
     """
     services = separate_flow_services(path)
     return {
@@ -101,11 +101,11 @@ def pay_multiplexing_once(path: PathAggregate) -> dict[str, float]:
 def pay_multiplexing_once_services(path: PathAggregate) -> list[ServiceCurve]:
     """Leftover services of a whole path under arbitrary multiplexing; each service curve alone is valid.
 
-    The theorem (J. B. Schmitt, F. A. Zdarsky, I. Martinovic, *Improving performance bounds in
-    feed-forward networks by paying multiplexing only once*, MMB 2008) takes one rate and latency per
-    server and one token bucket per cross flow. So the first and the fastest piece of each server's curve
-    are tried. They are combined with the cheapest bucket of every cross flow, then with the flattest. The
-    cheapest bucket allows the fewest bits within the latencies of the shared hops.
+    The theorem (J. B. Schmitt, F. A. Zdarsky, I. Martinovic, *Improving performance bounds in feed-forward
+    networks by paying multiplexing only once*, MMB 2008) takes one rate and latency per server and one token
+    bucket per cross flow. So the first and the fastest piece of each server's curve are tried. Each is
+    combined with the cheapest bucket of every cross flow, then with the flattest bucket. The cheapest bucket
+    allows the fewest bits within the latencies of the shared hops.
     """
     crossing = list(_cross_flows(path))
     if not all(each.arrival.buckets for each in crossing):
@@ -195,8 +195,8 @@ def service_choices(
 ) -> list[tuple[_Service, ...]]:
     """List the combinations of service curves of a path, with one alternative curve per hop.
 
-    If there are more than ``most`` combinations, return only those with the same alternative at every
-    hop: the first everywhere, the second everywhere, and so on.
+    If there are more than ``most`` combinations, return only the combinations with the same alternative at
+    every hop: the first everywhere, the second everywhere, and so on.
     """
     if math.prod(map(len, services)) <= most:
         return list(product(*services))
@@ -240,16 +240,17 @@ class PathAggregate:
 
     @cached_property
     def own_stages(self) -> tuple[StageNumbers, ...]:
-        """Numbers of the aggregate's stages at each hop; a stage is the packets of some flows at one server."""
+        """Stage numbers (indices) of the aggregate at each hop; a stage is the packets of some flows at one server."""
         chains = [self.propagation.chains[flow.name] for flow in self.flows]
         return tuple(frozenset(numbers) for numbers in zip(*chains, strict=True))
 
     @cached_property
     def stages_of_interest(self) -> StageNumbers:
-        """Numbers of the aggregate's stages (packets at one server) that `StageArrivals` leaves out upstream.
+        """Numbers that identify the stages that `StageArrivals` omits when it computes arrivals upstream.
 
-        In the worst case of the aggregate, all other flows go first. So the aggregate does not delay other
-        flows. If a server on the path keeps an order between flows, the set is empty.
+        A stage is the packets of some flows at one server. In the worst case of the aggregate, all other flows go
+        first. So its own stages delay no other flow. No stage is omitted if a server on the path keeps an order
+        between flows.
         """
         orderless = not any(queue.server.is_fifo for queue in self.queues)
         return frozenset().union(*self.own_stages) if orderless else frozenset()

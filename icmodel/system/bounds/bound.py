@@ -1,13 +1,13 @@
-"""Bounds of a whole network: delay of each flow, and backlog of each server. Networks may have cycles.
+"""Bounds for a whole network, also with cycles: delay of each flow, and backlog of each server.
 
 The delay bound of a flow is the least over all analyses.
 
 In a network with cycles, links are cut until no cycle is left. Behind a cut, each flow continues as a
 separate flow. The release jitter of this flow is the sum of the waits before the cut. The search for the
 jitters starts at 0. Each round computes waits from the jitters, and new jitters from the waits. Jitters are
-valid bounds if the new jitters do not exceed them. Every packet needs time on a line before it passes a
-cut. So flows that keep to such jitters at the beginning always keep to them. The network must begin empty,
-but need not be linear.
+valid bounds if the new jitters do not exceed them. Every packet needs time on a line before it passes a cut.
+So if flows keep to valid jitters at the beginning, they always keep to these jitters. The network must begin
+empty, but need not be linear.
 
 References
 ----------
@@ -38,9 +38,9 @@ from icmodel.system.bounds.propagation import Propagation, propagate
 MOST_ROUNDS = 300
 """Greatest number of rounds in the search for the fixed point of the jitters."""
 CONVERGED = 1e-7
-"""Relative change of the jitters in one round below which they count as converged."""
+"""Convergence limit: the jitters have converged if a round changes them by a smaller fraction."""
 SLOWER = 0.999
-"""Ratio of the jitters' growth in a round to their growth in the previous round.
+"""Greatest allowed ratio of the jitters' growth in one round to the growth in the previous round.
 
 Above this ratio, the jitters count as diverging.
 """
@@ -179,7 +179,7 @@ CYCLES_CUT = "cycles by a fixed point"
 
 
 def bounds(network: Network, methods: Sequence[str] = METHODS) -> dict[str, Bound]:
-    """Least delay bound of each flow of a network over the given analyses.
+    """Delay bound of each flow in a network: the least bound that the given analyses find.
 
     Parameters
     ----------
@@ -221,7 +221,8 @@ class Bound:
     method
         Analysis that gave the bound, one of `METHODS`.
     covers
-        Features of the network that the bound accounts for. Bounds are comparable only if these are equal.
+        Features of the network that the bound accounts for. Two bounds are comparable only if they cover the
+        same features.
     """
 
     value_s: float
@@ -256,7 +257,7 @@ class FeedForward:
         return (*self.network.features, *((CYCLES_CUT,) if cut else ()))
 
     def bounds(self, methods: Sequence[str] = METHODS) -> dict[str, Bound]:
-        """Least delay bound of each flow over the given analyses; see the function `bounds`.
+        """Delay bound of each flow: the least that the given analyses find; see the function `bounds`.
 
         The bound of a flow that was cut is the sum over its parts.
         """
@@ -271,7 +272,7 @@ class FeedForward:
         return least
 
     def backlogs_bits(self) -> dict[str, float]:
-        """Backlog bound of each server [b], by name: the most bits that wait in all its queues together.
+        """Map the name of each server to its backlog bound [b]: the most bits that wait in all its queues together.
 
         A packet counts from its complete arrival until its last bit has been sent.
         """
@@ -286,7 +287,7 @@ def feed_forward(network: Network) -> FeedForward:
 def delays_by_method(
     propagation: Propagation, methods: Sequence[str] = METHODS
 ) -> dict[str, dict[str, float]]:
-    """Delay bound of each flow [s] by each analysis: a mapping of analysis to flow to bound.
+    """Delay bound of each flow [s] by each analysis, as a nested mapping: analysis -> flow -> bound.
 
     Raises
     ------

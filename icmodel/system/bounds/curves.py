@@ -53,9 +53,9 @@ class RateLatency:
 class ArrivalCurve:
     """Arrival curve: upper bound of the bits that arrive within a time, as the minimum of token buckets.
 
-    The buckets are ordered from the steepest with the least burst to the flattest. An empty tuple means
-    an unbounded arrival curve. Build one with `arrival_curve`, which drops the buckets that are never the
-    minimum.
+    The buckets are ordered by rate: the first has the highest rate and the least burst. An empty tuple means
+    an unbounded arrival curve. Build an arrival curve with `arrival_curve`, which drops the buckets that are
+    never the minimum.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class ArrivalCurve:
 
     @property
     def burst_bits(self) -> float:
-        """Burst: bits that may arrive at once [b]."""
+        """Burst: most bits that may arrive at one moment [b]."""
         return self.buckets[0].burst_bits if self.buckets else math.inf
 
     @property
@@ -125,8 +125,8 @@ class ArrivalCurve:
 class ServiceCurve:
     """Service curve: lower bound of the bits that are served within a time, as the maximum of rate-latency curves.
 
-    The pieces are ordered from the slowest to the fastest. An empty tuple means no service. Build one with
-    `service_curve`, which drops the pieces that are never the maximum.
+    The pieces are ordered from the slowest to the fastest. An empty tuple means no service. Build a service
+    curve with `service_curve`, which drops the pieces that are never the maximum.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def aggregate(arrivals: Sequence[ArrivalCurve]) -> ArrivalCurve:
 
 
 def minimum(*arrivals: ArrivalCurve) -> ArrivalCurve:
-    """Arrival curve of a flow that keeps to all of several arrival curves: their minimum."""
+    """Minimum of several arrival curves: the arrival curve of a flow that keeps to all of them."""
     return arrival_curve(bucket for each in arrivals for bucket in each.buckets)
 
 
@@ -310,8 +310,8 @@ def exceeds(rate_bps: float, other_bps: float) -> bool:
 def horizontal_deviation_s(arrival: ArrivalCurve, service: ServiceCurve) -> float:
     """Horizontal deviation: delay bound of a first-come-first-served server [s].
 
-    It is inf if the arrival rate exceeds the service rate. The deviation (Le Boudec and Thiran, theorem
-    1.4.2) is concave in the arrival time, so its maximum is at a breakpoint of either curve.
+    The bound is inf if the arrival rate exceeds the service rate. The deviation (Le Boudec and Thiran,
+    theorem 1.4.2) is concave in the arrival time, so its maximum is at a breakpoint of either curve.
     """
     if not service.pieces or exceeds(arrival.rate_bps, service.rate_bps):
         return math.inf
@@ -355,7 +355,8 @@ def output_curve(arrival: ArrivalCurve, service: ServiceCurve) -> ArrivalCurve:
     """Arrival curve of the traffic that leaves a server: each token bucket deconvolved by the service curve.
 
     The deconvolution of a bucket is a bucket again (Le Boudec and Thiran, theorem 1.4.3). All buckets that
-    are faster than the server become one bucket: its burst is the backlog bound, its rate that of the server.
+    are faster than the server become one bucket: its burst is the backlog bound, and its rate is the server's
+    rate.
     """
     if exceeds(arrival.rate_bps, service.rate_bps):
         return ArrivalCurve(())

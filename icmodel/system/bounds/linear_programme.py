@@ -9,8 +9,8 @@ Performance Evaluation 153, 2022). Cross traffic is bounded from the sources on,
 analyses.
 
 Packets that have departed by a date count whole. In addition, the line may have sent part of one more packet,
-up to all but its last bit. This does not hold at the departure date of the packet of interest: the line has
-sent this packet completely, and nothing else meanwhile.
+up to all but its last bit. At the departure date of the packet of interest, there is no such part: the line
+has sent this packet completely, and nothing else meanwhile.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from icmodel.system.bounds.network import Flow
 from icmodel.system.bounds.propagation import Queue, StageNumbers
 
 MOST_STAGES = 128
-"""Greatest number of stages of a network for which the linear programme is solved.
+"""Size of the largest network, in stages, for which the linear programme is solved.
 
 A stage is the packets of some flows at one server.
 """
@@ -41,8 +41,8 @@ Each programme is for one combination of service curves, one per hop.
 MOST_DATES = 8
 """Greatest number of dates (points in time that are variables) at a queue's input.
 
-Each output date has two input dates: an arrival, and the start of a busy period. If that is too many, only
-the first and the last output date have the start of a busy period.
+Each output date has two input dates: an arrival, and the start of a busy period. If there would be more input
+dates than this limit, only the first and the last output date have a busy period's start.
 """
 TOLERANCE = 1e-6
 """Relative margin added to the bound of a linear programme.
@@ -80,7 +80,8 @@ def linear_programme(path: PathAggregate) -> dict[str, float]:
 Arrived = tuple[int, str | None, int, int]
 """Key of a variable of the linear programme: the bits of some traffic that have arrived at a queue by a date.
 
-The parts are the hop of the queue, the link of arrival, the hop after which the bits leave the path, and the date.
+The parts of the key are the hop of the queue, the link of arrival, the hop after which the bits leave the
+path, and the date.
 """
 Terms = list[tuple[int | Arrived, float]]
 """Linear expression of a constraint, as pairs of a variable and its factor.
@@ -116,8 +117,8 @@ class Programme:
         Parameters
         ----------
         scale_s
-            Delay bound of another analysis [s], as the unit of time of the solver. If it is inf, so is the
-            result.
+            Delay bound of another analysis [s], which the solver uses as its unit of time. If this bound is
+            inf, the result is inf.
         """
         if scale_s == math.inf or not all(queue.is_fifo for queue in self.path.queues):
             return math.inf
@@ -133,7 +134,7 @@ class Programme:
         return maximise_age_s(constraints, aim, scale_s, rate * scale_s) * (1.0 + TOLERANCE)
 
     def order_and_delay(self, dates: QueueDates) -> Iterator[Constraint]:
-        """Constraints of one queue: bits arrive before they depart, and at most the delay bound earlier.
+        """Constraints of one queue: bits depart after they arrive, but later by at most the delay bound.
 
         The delay bound is that of total flow analysis.
         """
@@ -216,7 +217,7 @@ class QueueDates:
 
     @cached_property
     def along(self) -> StageNumbers:
-        """Numbers of the stages (packets of some flows at this queue) that come from the path's previous queue."""
+        """Stages (packets of some flows at this queue), by number, that come from the path's previous queue."""
         there = frozenset() if self.before is None else frozenset(self.before.queue.stages)
         stages = self.queue.stages.values()
         return frozenset(stage.number for stage in stages if stage.before in there)
@@ -225,7 +226,7 @@ class QueueDates:
     def entering(self) -> Mapping[str | None, Mapping[int, StageNumbers]]:
         """Stages (packets of some flows) that enter the path at this queue, as a mapping: link -> hop -> stages.
 
-        They come over the link, and leave the path after the hop.
+        The stages come over the link, and leave the path after the hop.
         """
         return {
             link: {
@@ -256,7 +257,7 @@ class QueueDates:
                 yield self.queue.links[link], partial(self.over_link, link)
 
     def entered(self, link: str | None, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Constraint terms for the bits that entered the path over a link by a date, and leave it after given hops."""
+        """Constraint terms for bits that enter the path over a link by a date, and leave the path after given hops."""
         hops = (hop for hop in self.entering[link] if hop in leaving)
         return [((self.hop, link, hop, date), sign) for hop in hops]
 

@@ -34,15 +34,14 @@ class Server:
         Rate at which bits leave [b/s]. Traffic behind this server comes no faster, and a packet that has
         begun is sent without a pause. None: the rate is unknown, and neither property is used.
     header_bits
-        Number of bits after which a cut-through switch behind the link forwards a packet to a line that
-        is no faster. For a faster line, the switch stores the packet. None: the switch stores every
-        packet.
+        Header size: number of bits after which a cut-through switch behind the link forwards a packet. If its
+        outgoing line is faster, the switch stores the packet first. None: the switch stores every packet.
     delay_s
-        Time of every packet from this server to the next queue, or to the end: propagation and
+        Time of every packet from this server to the next queue, or to the end of the path: propagation and
         switching.
     gap_bits
-        Gap at the end of each packet. The line needs it before the next packet, but no receiver waits
-        for it.
+        Gap at the end of each packet. The line needs the gap before the next packet, but no receiver waits
+        for the gap.
 
     Raises
     ------
@@ -91,7 +90,7 @@ class Server:
     def forwarding_bits(self, bits: float, following: Server | None) -> float:
         """Bits of a packet that this server sends before the next server (or the receiver) gets the packet.
 
-        That is the whole packet, or only its header if the switch behind the link cuts through.
+        The result is the whole packet, or only its header if the switch behind the link cuts through.
         """
         if self.header_bits is None or not self.cuts_through(following):
             return bits
@@ -129,7 +128,7 @@ def port(
     pause_s
         Longest pause of the port before it sends [s].
     header_bits, gap_bits
-        The same as in `Server` [b].
+        Header size and gap [b]; see `Server`.
 
     Examples
     --------

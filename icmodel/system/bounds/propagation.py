@@ -32,8 +32,8 @@ _NONE: StageNumbers = frozenset()
 _LOOK_BACK = ((64, 64), (2_000, 1))
 """Values of ``look_back`` of `StageArrivals`, by size of the network.
 
-Each pair is a greatest number of stages (packets of some flows at one server), and the value up to this
-number. Larger networks have the value 0.
+Each pair has a network size in stages (packets of some flows at one server), and ``look_back`` up to this
+size. For larger networks ``look_back`` is 0.
 """
 
 
@@ -44,11 +44,11 @@ class Propagation:
     Attributes
     ----------
     chains
-        Name of a flow -> numbers of its stages along its path.
+        Name of a flow -> stage numbers (indices) along the flow's path.
     queues
         Name of a server -> class -> queue. A scheduler without classes has a single queue 0.
     arrivals
-        Arrival curves of any set of stages together.
+        Joint arrival curve of any set of stages (packets of some flows at one server).
     """
 
     network: Network
@@ -201,7 +201,7 @@ class Queue:
 
     @cached_property
     def links(self) -> dict[str | None, StageNumbers]:
-        """Map each previous server to the numbers of this queue's stages that come from it."""
+        """Map each previous server to this queue's stages (by number) that come from that server."""
         return _by_link(self.stages.values())
 
     @cached_property
@@ -251,7 +251,8 @@ class Queue:
     ) -> list[ServiceCurve]:
         """Leftover services for a part of this queue's traffic, one for each service curve of the queue.
 
-        ``own`` is the arrival curve of this part, ``cross_traffic`` that of the other traffic in the queue.
+        ``own`` is the arrival curve of this part. ``cross_traffic`` is the arrival curve of the other traffic
+        in the queue.
         """
         if self.is_fifo:
             return [fifo_leftover_service(service, cross_traffic, own) for service in self.services]
@@ -290,7 +291,7 @@ class StageArrivals:
     Parameters
     ----------
     look_back
-        Number of servers before a stage whose aggregate output serves as an additional bound.
+        For each stage, the number of upstream servers whose aggregate output gives an additional bound.
     """
 
     def __init__(self, look_back: int) -> None:
@@ -329,7 +330,7 @@ class StageArrivals:
         return self._cross_traffic(queue, numbers, of_interest, self._look_back)
 
     def behind(self, number: int) -> ArrivalCurve:
-        """Arrival curve of a stage's packets after they have left its server."""
+        """Arrival curve of a stage's packets when they leave the stage's server."""
         return self._behind(frozenset((number,)), self._queue_of[number], _NONE, self._look_back)
 
     def wait_s(self, queue: Queue, min_packet_bits: float) -> float:
@@ -366,7 +367,7 @@ class StageArrivals:
     def _over_link_without(
         self, link: str | None, numbers: StageNumbers, left_out: int
     ) -> ArrivalCurve:
-        """Arrival curve of the traffic over a link without one of its stages: the sum of all stages, less this one.
+        """Arrival curve of a link's traffic except one stage: the sum over all stages, less this stage.
 
         So a large network needs no new sum for each stage. The line-rate bound still covers all stages.
         """
@@ -441,7 +442,7 @@ class StageArrivals:
         look_back: int,
         same_link: StageNumbers = _NONE,
     ) -> ArrivalCurve:
-        """Arrival curve of the packets of some stages after they have left a queue: the minimum of two bounds.
+        """Arrival curve behind a queue for the packets of some stages: the minimum of two bounds.
 
         By bits: the output curve of the leftover service plus one packet, since packets count only when
         whole. By packets: each packet waits between 0 and the longest wait.

@@ -126,12 +126,12 @@ def strict_priority_service(line: ServiceCurve, own: int, traffic: Traffic) -> S
 def weighted_round_robin_services(
     weights: Mapping[int, int], line: ServiceCurve, own: int, traffic: Traffic
 ) -> Iterator[ServiceCurve]:
-    """Service curves of a class under weighted round robin, where it sends up to ``weight`` packets per turn.
+    """Service curves of a class under weighted round robin; a turn has up to ``weight`` packets of the class.
 
-    Let w be the weight of a class, q its ``w * shortest packet``, and Q the sum of ``w * longest packet``
-    of the other classes. The curve is ``q/(q + Q) * [beta - Q]+``, strict for any traffic of the other
-    classes (Bouillard, Boyer, Le Corronc 2018, §8.2.4). During p whole turns of the class, each other class
-    has at most p + 1 turns.
+    Let w be the weight of a class. For this class, let q be ``w * shortest packet``. Let Q be the sum of
+    ``w * longest packet`` over the other classes. The curve is ``q/(q + Q) * [beta - Q]+``, strict for any
+    traffic of the other classes (Bouillard, Boyer, Le Corronc 2018, §8.2.4). During p whole turns of the
+    class, each other class has at most p + 1 turns.
 
     If any n own packets in a row have at least ``n * m - e`` bits, a second curve holds. While the class
     sends s bits, p is at most ``(s + e)/(w m)``, and the line sends at most ``s + (p + 1) Q`` bits. So with
@@ -200,14 +200,14 @@ def credit_based_service(
     So a class sends ``idleSlope * t`` within t, less the rise of its credit. Its credit is at least
     ``sendSlope * longest packet / line rate``.
 
-    The greatest credit follows from the last start of a lower packet (or pause) at which no higher
-    class had credit or a queue. Let C be the line rate, and l the longest lower packet. Let I and c_min be
-    idle slope and least credit of higher shaped classes. Let r and b be rate and burst of higher classes
-    without a shaper::
+    Consider the last packet of a lower class (or pause) that started when no higher class had credit or a
+    queue. The greatest credit follows from this start. Let C be the line rate, and l the longest lower
+    packet. Let I and c_min be idle slope and least credit of higher shaped classes. Let r and b be rate and
+    burst of higher classes without a shaper::
 
         c_max = idleSlope * (l - sum c_min + b) / (C - sum I - r)
 
-    Without b and r it is the bound of Daigmorte, Boyer and Zhao (*Modelling in network calculus a
+    Without b and r, c_max is the bound of Daigmorte, Boyer and Zhao (*Modelling in network calculus a
     TSN architecture mixing Time-Triggered, Credit Based Shaper and Best-Effort queues*, 2018; cited
     as H-bounds in arXiv 1901.04957, §III). A shaped class has the curve ``(idleSlope, c_max /
     idleSlope)``. It has no curve if the class and higher classes together may request more than C.
@@ -331,7 +331,7 @@ def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) ->
 
 
 def _longest_wait_s(openings: Openings, cycle_s: float, share: float) -> float:
-    """Latency T of a periodic gate [s]: from any moment on, it is open at least ``share * (t - T)`` within t.
+    """Latency T of a periodic gate [s]: within t from any moment, the gate is open at least ``share * (t - T)``.
 
     The worst moment is the end of an opening, and the worst t ends at the beginning of another opening.
     """

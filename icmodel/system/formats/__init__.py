@@ -55,7 +55,7 @@ def import_system(path: Path) -> tuple[str, tuple[str, ...]]:
 
 
 def export_system(system: System, form: str) -> tuple[str, tuple[str, ...]]:
-    """Convert a system to the text of a format of `EXPORTS`, with remarks on what is left out.
+    """Convert a system to text in one of the formats in `EXPORTS`, with remarks on what is left out.
 
     Raises
     ------

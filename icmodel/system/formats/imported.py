@@ -109,7 +109,7 @@ class TokenBucketFlow:
 
 
 def plain_cable(here: str, there: str, rate_bps: float) -> Table:
-    """Table of a link between two nodes without packet headers, as in network calculus."""
+    """Table of a plain link between two nodes: no packet headers, as in network calculus."""
     return {"between": [here, there], "rate_bps": rate_bps, "interconnect": "plain"}
 
 

@@ -95,7 +95,7 @@ def _add_node(node_id: str, node: Mapping[str, Any], degree: int, made: Imported
 def _known_keys(
     table: Mapping[str, Any], model: type[Document], parts: str, made: ImportedSystem
 ) -> Table:
-    """Attributes of a node, edge or stream that are keys of system files; a remark names all others."""
+    """Attributes of a node, edge or stream that are keys of system files; a remark names all other attributes."""
     keys = {*model.model_fields, *model.text_spellings()}
     left_out = [key for key in table if key not in keys]
     if left_out:

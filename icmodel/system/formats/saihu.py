@@ -1,6 +1,6 @@
 """Saihu's files: import its output-port and physical networks, export output-port networks.
 
-An output-port network (JSON) has servers with service curves, and flows with arrival curves over them. A
+An output-port network (JSON) has servers with service curves. Flows with arrival curves pass these servers. A
 physical network (the XML of WOPANet) has stations, switches, links and flows.
 """
 
@@ -313,7 +313,8 @@ def _physical_links(root: Element, made: ImportedSystem) -> Iterator[Table]:
 def _physical_rate_bps(link: Element, node: Element, made: ImportedSystem) -> float:
     """Rate of a cable [b/s]: the service rate of the link or of its sending node.
 
-    If no service rate is stated, this is the transmission capacity. Without a capacity, it is 1 Tb/s.
+    If no service rate is stated, the rate is the transmission capacity. Without a capacity, the rate is 1
+    Tb/s.
     """
     rates = [
         PHYSICAL_UNITS.read("rate", element.get(key))
@@ -421,7 +422,7 @@ def export_ports(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]
 
 
 def _known_ports(system: System, stream: Stream) -> list[str]:
-    """Names of the ports on a stream's path whose link has a known rate; all ports if none has."""
+    """Names of the ports on a stream's path whose link has a known rate; all ports if no link has a known rate."""
     known = [name for name in stream.path if system.ports[name].rate_bps != FAST_BPS]
     return known or list(stream.path)
 

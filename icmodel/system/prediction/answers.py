@@ -1,8 +1,8 @@
-"""Datasets' answers: the dataset for each stream, the questions put to that dataset, and its numbers.
+"""Choose a dataset for each stream, form the questions to the dataset, and collect its predictions.
 
-A dataset predicts a stream alone, or beside a number of other streams with a stated goodput. The
-questions are the columns of `Model.predict_arrays`, with one row per stream. So each dataset is asked once
-for all its streams.
+A dataset predicts a stream alone, or beside other streams. The question then states the goodput of the other streams,
+and how many senders there are. `Model.predict_arrays` takes the questions as columns, with one row per stream. So one
+call of a dataset answers for all its streams.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from icmodel.system.network import Device, Stream, System
 from icmodel.usecase.judging import as_one_connection
 
 SIDES = (("source", "send"), ("sink", "recv"))
-"""Both ends of a stream, each with its side in the names of CPU metrics."""
+"""Ends of a stream, source and sink, each with the word for this end in names of CPU metrics."""
 ENDS = ("", "_low", "_high", "_basis")
 """Suffixes of a metric's four columns: value, low, high and basis."""
 IF_MEASURED = (
@@ -76,15 +76,15 @@ class DatasetChoice:
 
 @dataclass(frozen=True, slots=True)
 class DatasetQuestions:
-    """Questions to one dataset about the metrics of several streams; all have the same options.
+    """Questions to one dataset about several streams; all questions have equal options.
 
     Parameters
     ----------
     streams : array of int (questions,)
         Index of each question's stream in the system.
     columns : mapping
-        Parameters of the questions by name, arrays (questions,). They describe each stream alone, at
-        its requested rate.
+        Parameters of the questions by name, arrays (questions,). The parameters describe each stream alone, at its
+        requested rate.
     notes : tuple of str
         Assumptions that hold for all answers of the dataset.
     """
@@ -96,9 +96,9 @@ class DatasetQuestions:
     notes: tuple[str, ...]
 
     def answers(self, columns: Mapping[str, Floats]) -> Mapping[str, NDArray[Any]] | None:
-        """Predict all questions by the dataset; ``None`` if the dataset has no rows with these options.
+        """Answer all questions by the dataset; ``None`` if the dataset has no rows with these options.
 
-        Metrics of `IF_MEASURED` that the dataset has only at other options are left out.
+        If the dataset has a metric of `IF_MEASURED` only at other options, this metric is left out.
         """
         data = self.model.data
         extra = tuple(name for name in IF_MEASURED if name in data.metrics and name not in ALWAYS)
@@ -171,7 +171,7 @@ class StreamQuestions:
     count : int
         Number of streams.
     datasets : tuple of DatasetQuestions
-        Groups of questions, one for each dataset and set of options.
+        Groups of questions; each combination of dataset and options has one group.
     unanswered : mapping
         Index of a stream -> reason why no dataset is asked for the stream.
     """
@@ -186,14 +186,14 @@ class StreamQuestions:
         return tuple(note for dataset in self.datasets for note in dataset.notes)
 
     def gaps(self, system: System) -> Iterator[str]:
-        """Yield one sentence for each reason why streams have no dataset, with the names of their groups."""
+        """Yield a sentence for each reason why streams have no dataset; it names the groups of these streams."""
         streams = list(system.streams.values())
         groups = group_by_key((why, streams[k].group) for k, why in self.unanswered.items())
         for why, names in groups.items():
             yield f"{', '.join(dict.fromkeys(names))}: {why}"
 
     def limited_to(self, limit_bps: Floats) -> StreamQuestions:
-        """Copy of the questions, with the requested rate of each stream limited to a goodput.
+        """Copy the questions, and limit the requested rate of each stream to a goodput.
 
         ``limit_bps`` is an array (streams,) [b/s].
         """
@@ -205,7 +205,7 @@ class StreamQuestions:
         return replace(self, datasets=tuple(limited))
 
     def ask(self, **changed: Floats) -> Answers:
-        """Ask every dataset once, with the given parameters changed for all streams, arrays (streams,)."""
+        """Ask every dataset once, after replacing parameters by the arrays ``changed``, each (streams,)."""
         metrics: dict[str, Floats] = {}
         bottleneck = np.full(self.count, -1)
         datasets: dict[int, str] = {}
@@ -281,10 +281,10 @@ def dataset_of(system: System, stream: Stream) -> str | None:
 def _questions_to(
     model: Model, system: System, streams: Mapping[int, Stream], options: Mapping[str, str]
 ) -> tuple[DatasetQuestions | None, dict[int, str]]:
-    """Form the questions of the given streams to one dataset; also the reasons for refusals, by stream index.
+    """Form the questions to one dataset about the given streams; also return refusals by stream index.
 
-    `Model.fit_question` is called once for all questions that differ only in payload, rate and cable
-    length. This method leaves out delays, since the system prediction adds them.
+    `Model.fit_question` is called once for all questions that differ only in payload, rate and cable length. The
+    questions leave out delays, since the system prediction adds delays later.
     """
     fits: dict[tuple[object, ...], Scenario | str] = {}
     rows: dict[int, dict[str, float]] = {}
@@ -327,7 +327,7 @@ def _questions_to(
 def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str, str]) -> Scenario:
     """Describe a stream as a question to a dataset, without the other streams.
 
-    A stream without cores counts as one connection if the dataset has a number of cores.
+    If the dataset states how many cores it used, a stream without cores counts as one connection.
     """
     links = system.links_of(stream)
     rate_bps = min(links[0].rate_bps, links[-1].rate_bps)
@@ -367,9 +367,10 @@ def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
 
 
 def _row(model: Model, scenario: Scenario, fit: Scenario) -> dict[str, float]:
-    """Convert a question to numbers by name of the parameter; NaN if the question leaves a parameter open.
+    """Convert a question to a mapping from parameter to number; NaN if a parameter is left open.
 
-    Switches and cables are those of ``fit``, a question of the same kind that the dataset covers.
+    The question ``fit`` is one that the dataset covers. Its number of switches is used, and it decides whether cable
+    length counts.
     """
 
     def known(value: float | None) -> float:

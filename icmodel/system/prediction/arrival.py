@@ -1,7 +1,7 @@
 """Decide for each stream whether its data arrive: surely, surely not, or undecided.
 
-All data of a stream must arrive, unless the stream is unlimited or its file allows a shortfall. If less
-passes, the stream's queue grows without limit, so the stream has no latency.
+All data of a stream must arrive. The exceptions are unlimited streams, and streams for which the system file allows a
+shortfall. If less data pass than must arrive, the stream's queue grows without limit. Such a stream has no latency.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from icmodel.system.prediction.answers import SIDES, Answers
 from icmodel.system.sharing import SAME
 
 OF_TIME = ("latency_", "rtt_", "message_latency_")
-"""Prefixes of the time metrics. They are absent for a stream whose queue grows without limit."""
+"""Prefixes of time metrics. If the queue of a stream grows without limit, time metrics are absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Arrival:
     why : str
         Reason why less data pass, or may pass; empty if everything arrives.
     late : str
-        Reason why messages surely miss a deadline that is shorter than the period; empty if they may meet it.
+        Reason why messages surely miss a deadline that is shorter than the period; empty if messages may be in time.
     """
 
     outcome: str = MET
@@ -78,8 +78,8 @@ def overloaded_streams(
 def overloaded_hosts(system: System, alone: Answers, sent_with: Ints) -> dict[str, str]:
     """Find the streams whose host surely has too few cores: name of the stream -> reason as a sentence.
 
-    The dataset gives the busy cores per b/s of the stream alone, or the host states its core time. A stream
-    needs at least this number times the goodput that must arrive. A host needs the sum over its streams.
+    The dataset gives the busy cores per b/s of the stream alone, or the host states its core time. A stream needs at
+    least this core time per bit, multiplied by the goodput that must arrive. A host needs the sum over all its streams.
     """
     needed: dict[str, dict[str, float]] = {}
     for index, stream in enumerate(system.streams.values()):
@@ -169,7 +169,7 @@ def without_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estima
 
 
 def times_of_arrivals(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Add a reason to the latencies of a stream whose data do not all arrive: only arriving data count."""
+    """If not all data of a stream arrive, note in the stream's latencies that only arriving data count."""
     return {
         name: replace(estimate, why="; ".join(filter(None, (estimate.why, "of what arrives"))))
         if name.startswith(OF_TIME) and not estimate.absent

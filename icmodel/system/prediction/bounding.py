@@ -1,11 +1,10 @@
 """Worst-case bounds of a system: producers become arrival curves, and ports become servers.
 
-The bound of a stream holds for its packets in the network, if its producer keeps its period. Devices that
-state their latency add the greatest stated time. For other hosts, the bound adds the greatest latency that
-was measured without other traffic, minus the least time of the measured network. So this part of the bound
-rests on measurement. Without a greatest latency, the bound covers only the network and the stated times, and
-says so. A host may hold frames back, and then send them closer together than the period; the arrival curves
-include this.
+If the producer of a stream keeps its period, the stream's bound holds for all its packets in the network. A device that
+states its latency adds its greatest stated time. For other hosts, the bound adds a measured time: the greatest latency
+without other traffic, minus the least time of the measured network. If no greatest latency was measured, the bound
+covers only the network and the stated times. The result lists the covered parts. A host may hold frames back, and then
+send them closer together than the period; the arrival curves include this.
 """
 
 from __future__ import annotations
@@ -53,8 +52,8 @@ class HostTimes:
     jitter_s : mapping
         Greatest difference between two delays at the source, before the network.
     covers : mapping
-        Feature of the system that the bound covers, by name of the stream: whether both hosts are known,
-        and how.
+        Part of the system that the bound covers in addition, by name of the stream: hosts with a stated or a measured
+        time. Streams with an unknown host are left out.
     """
 
     most_s: Mapping[str, float] = field(default_factory=dict)
@@ -137,7 +136,7 @@ def host_latency_s(greatest: Estimate, network_s: float) -> float | None:
     greatest : Estimate
         Greatest latency of the stream alone, from its dataset [s].
     network_s : float
-        Least part of that latency that the network causes [s].
+        Least time that the network contributes to ``greatest`` [s].
     """
     if greatest.absent or not math.isfinite(greatest.high):
         return None
@@ -147,12 +146,12 @@ def host_latency_s(greatest: Estimate, network_s: float) -> float | None:
 def worst_case(
     system: System, packets: Packing, hosts: HostTimes, cycles: str = REFUSE
 ) -> WorstCase:
-    """Bound all streams and ports; if the network has no bounds, the result states the reason.
+    """Compute bounds of all streams and ports; without bounds, the result states the reason.
 
     Parameters
     ----------
     hosts : HostTimes
-        Greatest times of the hosts. Hosts of streams that are not listed add nothing.
+        Greatest times of the hosts. If a stream is not listed, its hosts add nothing.
     cycles : str
         Treatment of streams that wait for each other in a cycle, one of `CYCLES`.
 
@@ -176,7 +175,7 @@ def worst_case(
 def _network_of(
     system: System, packets: Packing, hosts: HostTimes, cycles: str
 ) -> bounds.FeedForward:
-    """Network of servers and flows, in which a stream merges only frames that may wait together.
+    """Make the network of servers and flows; frames of a stream are merged only if they may wait together.
 
     Frames of a stream wait together only if a frame is still on its path when the next frame is sent.
     Frames that do not wait together are never merged. So no frames merge if the bound without merging is

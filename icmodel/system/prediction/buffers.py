@@ -1,9 +1,10 @@
 """Stated buffers of switches: frames dropped where bursts meet, and the longest wait of a frame.
 
-A stream without back-pressure loses the frames that do not fit into a buffer. Its low loss holds if no
-two bursts meet. Its high loss holds if all bursts arrive at once, and the stream loses the excess of all:
-of periodic streams, the same one may always come last. The value is the expected loss for independent,
-uniform phases. A TCP stream reduces its rate and sends lost packets again, so it has no loss rate. A buffer is assumed to hold all frames of its port, in one queue, until they are sent.
+A stream without back-pressure loses the frames that do not fit into a buffer. The low of its loss assumes that no two
+bursts meet. The high assumes that all bursts arrive together, and that this stream loses the whole excess: among
+periodic streams, one stream may always come last. The value is the expected loss for independent, uniform phases. A TCP
+stream reduces its rate and sends lost packets again, so it has no loss rate. A buffer is assumed to hold all frames of
+its port, in one queue, until they are sent.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Buffers:
     losses : mapping
         Index of a stream -> loss of the stream; only streams that may lose frames.
     slowed : mapping
-        Index of a TCP stream -> port whose full buffer may slow the stream down to nothing.
+        Index of a TCP stream -> port whose full buffer may slow the stream to 0 b/s.
     overflowing : frozenset of str
         Ports whose queue may exceed their buffer.
     queues : Queues
@@ -164,12 +165,12 @@ class _Burst:
     stream, hop : int
         Index of the stream, and index of the port on its path.
     slowest_bps : float
-        Least mean rate at which a burst comes to the port [b/s]; see `_least_rates_bps`. A host sends it at
-        least at the goodput of an unlimited sender.
+        Least mean rate at which a burst comes to the port [b/s]; see `_least_rates_bps`. A host sends a burst at least
+        at the goodput that an unlimited sender reaches.
     frames, packets : int
         Number of frames per burst, and number of packets per frame.
     full_ratio : float
-        Fraction of bursts that are as long as this one; the last frame of a message may be shorter.
+        Fraction of bursts that have full length; the last frame of a message may be shorter.
     copies : list of int
         Indices of the streams of the same multicast set that share these packets.
     """
@@ -207,7 +208,7 @@ class _Meeting:
 
     @cached_property
     def beyond(self) -> tuple[float, float]:
-        """Bits in excess of the buffer if all bursts come at once, and bits that have arrived by that moment [b].
+        """Greatest excess over the buffer if all bursts come together, and bits arrived until then [b].
 
         All classes share the buffer, and each class may have its greatest queue at the same time. The
         buffer may also hold one incomplete packet of each incoming link, and the packet that is being
@@ -282,12 +283,12 @@ def _losses_beside(
     rates: Throughput,
     meetings: Mapping[str, _Meeting],
 ) -> tuple[list[tuple[int, BufferLoss]], dict[int, str]]:
-    """Loss of each stream by what keeps its buffer full, and the TCP streams that this may slow down.
+    """Loss of each stream at buffers kept full by overload or TCP, and the TCP streams slowed there.
 
-    Possibly all classes share the buffer. Then an overloaded class also drops frames of the others, and
-    so does TCP that fills the buffer. The high end is the excess of all: the frames of one stream may always
-    come when the buffer is full. TCP whose packets are dropped may send next to nothing. The value
-    assumes room for each class, as the queues of the lab have.
+    Classes may share the buffer. An overloaded class, or TCP that fills the buffer, then causes drops of the other
+    classes too. The high assumes that one stream loses the whole excess: its frames may always come when the buffer is
+    full. A TCP stream whose packets are dropped may send almost nothing. The value assumes that each class has its own
+    room in the buffer, as in the lab.
     """
     by_tcp = _losses_by_tcp(system, packets, rates, meetings)
     excess = _excess(rates.resources, rates.allocation)
@@ -314,7 +315,7 @@ def _losses_beside(
 
 
 def _excess(resources: SharedResources, allocation: Allocation) -> dict[tuple[str, int], float]:
-    """Ratio of the excess load of a port to the load of a stream in a class that is not overloaded.
+    """Ratio of a port's excess load to the load of a stream whose class is not overloaded.
 
     Keys are pairs of the port and the index of the stream. The excess load is the load of the overloaded classes
     beyond their rates. Streams of these classes are left out, since their shares include the loss. The interface
@@ -345,11 +346,11 @@ def _losses_by_tcp(
 ) -> dict[str, tuple[float, float]]:
     """Expected and greatest fraction of packets that a buffer drops because TCP fills it, by name of the port.
 
-    A connection whose window grows from W/2 to W packets, one packet a round trip, sends 3 W (W + 2) / 8
-    packets in W/2 + 1 round trips (congestion avoidance: M. Mathis et al., ACM Computer Communication Review 27(3),
-    1997). It then loses one packet, and the buffer is full during the last round trip. W is the part of the buffer that
-    the connection fills, at least 2 packets (assumed). All packets of another stream may come during such
-    round trips. Stated windows that together fit into the buffer drop nothing.
+    A connection whose window grows from W/2 to W packets, one packet a round trip, sends 3 W (W + 2) / 8 packets in 1 +
+    W/2 round trips (congestion avoidance: M. Mathis et al., ACM Computer Communication Review 27(3), 1997). It then
+    loses one packet, and the buffer is full during the last round trip. W is the part of the buffer that the connection
+    fills, at least 2 packets (assumed). All packets of another stream may come during such round trips. If all TCP
+    windows are stated and together fit into the buffer, no packet is dropped.
     """
     streams, resources = list(system.streams.values()), rates.resources
     by_wire = rates.fastest.bottleneck == BOTTLENECKS.index("wire")
@@ -432,7 +433,7 @@ def _meetings(
 
 
 def _burst_bytes(stream: Stream) -> float:
-    """Bytes that a stream sends at once [B]: a message if it is produced at once, otherwise a frame.
+    """Bytes of a stream's burst [B]: a message if its frames are sent together, otherwise a frame.
 
     A message that is shorter than the payload is one short frame.
     """

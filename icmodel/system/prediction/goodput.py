@@ -15,8 +15,8 @@ from icmodel.system.prediction.throughput import StreamShare
 from icmodel.system.sharing import SAME
 
 SPREAD = (0.62 / 0.94, 2.47 / 0.94)
-"""Least and greatest goodput of ten TCP streams, each over the mean of all ten. The streams shared one
-10 Gb/s link for 10 s: 0.62 and 2.47 Gb/s, Jain's fairness index 0.77 (a published run of iperf3).
+"""Ratios of the least and the greatest goodput to the mean goodput, for ten TCP streams. The streams shared one 10 Gb/s
+link for 10 s: 0.62 and 2.47 Gb/s, Jain's fairness index 0.77 (a published run of iperf3).
 """
 UNEVEN = "shares of a link differ by as much as in a published run of ten streams"
 RECEIVED = re.compile("frames_per_s|packets_received_per_s|cpu_recv.*").fullmatch
@@ -32,7 +32,7 @@ def shared_goodput(own: Estimate, share: StreamShare, most_bps: float = math.inf
     own : Estimate
         Goodput beside the other streams, from the dataset [b/s].
     most_bps : float
-        High of the goodput that the stream reaches alone at its requested rate [b/s].
+        Upper end of the goodput interval of the stream alone, at its requested rate [b/s].
     """
     limited = share.limited_at is not None and share.rate_bps < own.value * (1 - SAME)
     least_bps = SPREAD[0] * share.fair_bps
@@ -78,9 +78,9 @@ def goodput_by_theory(share: StreamShare, why: str) -> Estimate:
 def in_whole_frames(goodput: Estimate, share: StreamShare) -> Estimate:
     """Reduce a goodput to that of whole frames: if a port drops one packet of a frame, the frame is lost.
 
-    The value assumes independent drops: of frames of n packets, ``(1 - p) ** n`` arrive if the port drops the
-    part p of all packets (assumed). Possibly none arrive: a host keeps the packets of incomplete frames
-    for up to two minutes (RFC 1122 §3.3.2), and its memory for them may be full.
+    The value assumes independent drops. If the port drops the fraction p of all packets, the fraction ``(1 - p) ** n``
+    of frames with n packets arrives (assumed). The low assumes that no frame arrives: a host keeps the packets of
+    incomplete frames for up to two minutes (RFC 1122 §3.3.2), and its memory for them may be full.
     """
     if goodput.absent or share.elastic or share.packets == 1 or share.passed_ratio > 1 - SAME:
         return goodput
@@ -97,7 +97,8 @@ def with_other_shares(goodput: Estimate, others: Iterable[Estimate]) -> Estimate
     Parameters
     ----------
     others : iterable of Estimate
-        Goodput with one queue in each host that limits a stream, and while all streams send the most [b/s].
+        Goodputs in other cases [b/s]: with one queue in each host that limits a stream, and with all streams sending
+        the most.
     """
     low = min((one.low for one in others if not one.absent), default=math.inf)
     if goodput.absent or not low < goodput.low * (1 - SAME):
@@ -139,7 +140,7 @@ def loss_rate(
     goodput : Estimate
         Goodput that arrives [b/s].
     other_shares : iterable of StreamShare
-        Shares with one queue in each host that limits a stream, and while all streams send the most.
+        Shares in other cases: with one queue in each host that limits a stream, and with all streams sending the most.
     """
     loss = _loss_at_values(own, goodput, own_goodput, share)
     most = max(one.greatest_loss for one in other_shares)

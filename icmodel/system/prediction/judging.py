@@ -23,7 +23,7 @@ LATE = (
     MESSAGE_TIME,
     *(f"latency_{statistic}_s" for statistic in ("mean", "p90", "p99", "p999", "max")),
 )
-"""Metrics whose limit may already require that messages arrive within the time stated in the file."""
+"""Latency metrics; a limit on one of these metrics may imply the arrival time stated in the file."""
 STD = "latency_std_s"
 
 
@@ -88,7 +88,7 @@ def judge_stream(required: StreamRequirement, prediction: StreamPrediction) -> J
 
 
 def _at_best(verdict: Verdict, outcome: str, why: str) -> Verdict:
-    """Lower a verdict to the given outcome, with its reason; a verdict that is not better stays unchanged."""
+    """If a verdict is better than the given outcome, lower the verdict to it, with the given reason."""
     if verdict.outcome == NOT_MET or outcome == MET or verdict.outcome == outcome:
         return verdict
     return replace(verdict, outcome=outcome, why=why)
@@ -97,9 +97,9 @@ def _at_best(verdict: Verdict, outcome: str, why: str) -> Verdict:
 def judge_time(required: StreamRequirement, prediction: StreamPrediction) -> Judged:
     """Judge a required latency of a stream, for a whole message unless the file asks for a single frame.
 
-    The worst-case bound decides a hard limit on the greatest latency. The bound must include the hosts
-    and cover the same subject, message or frame. A bound within the limit meets the requirement. If the
-    bound exceeds the limit, the low of the greatest latency decides.
+    The worst-case bound decides a hard limit on the greatest latency. The bound must include the hosts, and hold for
+    the subject of the requirement (message or frame). A bound within the limit meets the requirement. If the bound
+    exceeds the limit, the low of the greatest latency decides.
     """
     requirement, stream, bound = required.requirement, prediction.stream, prediction.latency_bound
     several = stream.frames_a_message > 1 and requirement.metric not in (MESSAGE_TIME, STD)

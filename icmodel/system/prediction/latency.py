@@ -37,11 +37,11 @@ ANYWHERE = 0.45
 The interval covers 90 % of all levels from empty to full.
 """
 NOT_FULL = 0.1
-"""Greatest empty fraction of the buffer of an overloaded port, which the prediction takes as full (assumed)."""
+"""Greatest empty fraction of an overloaded port's buffer (assumed); such a buffer counts as full."""
 MOST_LOG = 500.0
 """Greatest logarithm of a factor, so that the factor fits into a float."""
 RULES = ("derived", "assumed")
-"""Bases (kinds of evidence) that a latency gets if times of path or queues are added to the dataset's."""
+"""Bases (kinds of evidence) of a latency after times of path or queues are added."""
 HOSTS_ADD = "hosts add to it"
 
 
@@ -68,7 +68,7 @@ class AddedLatency:
     stays_full_s : float
         Time to drain the buffers of overloaded ports, which stay full [s].
     meanwhile_s : float
-        Time in which full ports send other streams while the frame's own packets arrive [s].
+        Time that full ports spend on packets of other streams while the frame's own packets arrive [s].
     why : str
         Reason why the wait is unknown; empty if the wait is known.
     """
@@ -276,8 +276,8 @@ def latencies(own: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Est
 
     The results keep the order of the statistics: for example, p50 does not exceed p99.
 
-    The times added to mean, quantiles and maximum are computed separately, so results could cross
-    without this correction.
+    The times added to mean, quantiles and maximum are computed separately, so p50 could exceed p99 without this
+    correction.
 
     Parameters
     ----------
@@ -308,11 +308,11 @@ def latencies(own: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Est
 def congested_latency(own: Estimate, ratios: Sequence[float], together: int = 1) -> Estimate:
     """Latency of an elastic stream that gets less than it requests.
 
-    The sender's buffers and window are full, and drain at the goodput that the stream gets: L = B / λ
-    (J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9, 1961). The dataset
-    has that latency at the goodput of the stream alone. The buffered bytes are assumed to be the same
-    within `HELD`. If n streams fill a port together, each stream's window and buffers may shrink. They
-    shrink by the factor ``n ** -GROWTH``, which may be anything between 1 and ``1 / n`` (assumed).
+    The sender's buffers and window are full, and drain at the goodput that the stream gets: L = B / λ (J. D. C. Little,
+    A proof for the queuing formula L = λW, Operations Research 9, 1961). The dataset gives L at the goodput that the
+    stream reaches alone. In the system, the buffered bytes B are assumed to differ by at most the fraction `HELD`. If n
+    streams fill a port together, each stream's window and buffers may shrink by a factor. The value assumes the factor
+    ``n ** -GROWTH``; the interval covers all factors between 1 and ``1 / n``.
 
     Parameters
     ----------

@@ -2,9 +2,9 @@
 
 Two kinds of time are computed: the whole time by theory, and the time to add to a dataset's latency.
 
-Forwarding is decided for each switch: a cut-through switch stores a packet that goes on to a faster
-line. The latency from a dataset includes a measured path with a number of switches and a line rate. A
-system adds the difference between its own path and the measured path: 0 if both paths are equal.
+Forwarding is decided for each switch: a cut-through switch stores a packet that goes on to a faster line. A dataset's
+latency includes the path of its measurement: some switches, and lines of some rate. The prediction adds the difference
+between the system's path and the measured path. The difference is 0 if both paths are equal.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def path_times(
 ) -> tuple[PathTimes, ...]:
     """Work out the path times of every stream, in the order of the system.
 
-    The switch latency in the dataset is compared with the switch latency stated in the system file. The
-    time to store a packet counts only if the two paths differ in storing. A link whose token bucket
-    passes a frame at once stores nothing.
+    The switch latency in the dataset is compared with the switch latency stated in the system file. The time to store a
+    packet counts only if the system's path and the measured path differ in storing. A link whose token bucket passes a
+    whole frame without delay stores nothing.
     """
     measured = _MeasuredPath.by_stream(questions)
     known: dict[tuple[_Path, _MeasuredPath | None], PathTimes] = {}
@@ -125,7 +125,7 @@ class _MeasuredPath:
     latency_s : float, optional
         Latency of each switch [s].
     at_once : bool
-        Whether the lines are token buckets that pass a burst at once.
+        Whether the lines are token buckets that pass a whole burst without delay.
     cables : bool
         Whether the dataset's answer includes the cables of the system.
     """
@@ -163,7 +163,8 @@ class _MeasuredPath:
 
         ``switches`` is the number of switches.
 
-        Lines of unknown rate are assumed as fast as the slower of the stream's first and last link.
+        If the line rate is unknown, it is assumed to be the rate of the stream's first or last link, whichever is
+        slower.
         """
         if self.kind == NO_WIRE:
             return 0.0
@@ -273,7 +274,8 @@ def _packets_s(
 ) -> float:
     """Time in which all packets of a frame pass a series of lines [s], given the frame's packets on each line.
 
-    If another line has more packets, a line is assumed to cut the frame evenly into the same number.
+    If lines cut the frame into different numbers of packets, the greatest number is assumed on every line. A line with
+    fewer packets is then assumed to cut the frame evenly.
     """
     number = max(frame.number for frame in frames)
     cut = []

@@ -38,7 +38,8 @@ class Queues:
     last_mean_s, last_variance_s2 : arrays
         Mean [s] and variance [s²] of the wait of the last packet of the burst.
     burst_s : array
-        Wait if all other streams send one burst at once, with waits for gates, shapers and token buckets [s].
+        Wait if all other streams send one burst at the same moment [s]. Waits for gates, shapers and token buckets are
+        included.
     meanwhile_s : array
         Time in which the port sends packets of other streams while one frame arrives [s].
     backlog_bytes : mapping
@@ -120,12 +121,12 @@ class _Crossing:
     Parameters
     ----------
     one_server : bool
-        Whether all priority classes of the port share its whole rate, so that each can delay any other.
+        Whether all priority classes of the port share its whole rate, so that each class can delay the others.
     at_sender : bool
-        Whether the port is that of the stream's own host.
+        Whether the port belongs to the host that sends the stream.
     burst, frame : Packets
-        Packets that the stream sends at once, merged if its protocol may merge frames; and packets of the
-        first frame of a burst, which never waits for its own stream.
+        ``burst`` has the packets that the stream sends together, merged if its protocol may merge frames. ``frame`` has
+        the packets of the burst's first frame. This frame never waits for its own stream.
     source : tuple
         Key of the origin of the stream's packets; packets of one origin never arrive at the same time. The
         origin is the previous line if the line is no faster than this port. Otherwise it is the stream.
@@ -134,8 +135,7 @@ class _Crossing:
     rate_bps : float
         Service rate of the stream: the port's rate, or the rate that other classes leave [b/s].
     came_bps : float
-        Rate at which packets of one frame arrive: that of the slowest line or shaper before the port
-        [b/s].
+        Rate at which packets of one frame arrive [b/s]: the rate of the slowest line or shaper before the port.
     bucket_bits : float
         Size of the link's token bucket [b].
     """
@@ -244,7 +244,8 @@ class _Columns:
     def works_s(self, packets: _Sizes) -> Floats:
         """Time from the first to the last of the given packets [s], if they arrive without a pause.
 
-        0 if the packets arrive more slowly than the port sends, since none waits. 0 at the sender's own port.
+        The result is 0 at the sender's own port. If the packets arrive more slowly than the port sends, no packet
+        waits, and the result is 0 too.
         """
         pause = self.at_sender | (self.came_bps < self.rate_bps)
         return np.where(pause, 0.0, self._behind_bits(packets) / self.came_bps)
@@ -259,7 +260,7 @@ class _Columns:
         return np.minimum(behind, np.maximum(packets.sum_bits - self.bucket_bits, 0.0))
 
     def spare_s(self, packets: _Sizes) -> Floats:
-        """Tokens that are left in the port's full bucket after the packets, as time at the port's rate [s]."""
+        """Tokens left after the packets in a bucket that was full, as time at the port's rate [s]."""
         return np.asarray(np.maximum(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps)
 
     def bucket_s(self, packets: _Sizes) -> Floats:
@@ -338,7 +339,7 @@ def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[lis
 
 
 def sent_at_once(stream: Stream) -> bool:
-    """Whether a stream sends its whole message at once, and not frame by frame."""
+    """Whether a stream sends all frames of a message together, and not one by one."""
     return stream.producer is not None and stream.producer.kind in AT_ONCE
 
 
@@ -359,8 +360,8 @@ def paced_bps(port: Port, stream: Stream) -> float:
 class _Waits(NamedTuple):
     """Waits of streams at ports, arrays (crossings,); a crossing is one stream at one port.
 
-    Mean [s], variance [s²], time in which other streams are sent meanwhile [s], and delay by empty token
-    buckets [s].
+    The arrays are the mean [s], the variance [s²], the time spent on sending other streams meanwhile [s], and the delay
+    by empty token buckets [s].
     """
 
     mean_s: Floats

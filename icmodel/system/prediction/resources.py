@@ -76,7 +76,7 @@ class SharedResources:
     frame_packets : array of int (streams,)
         Greatest number of packets of one frame of each stream, over all links of its path.
     own_usage : array (streams, hops)
-        As ``flows.usage``, but not 0 for multicast copies.
+        Usage as in ``flows.usage``, except for multicast copies: their usage is not set to 0.
     buffered : set of str
         Ports of switches with a stated buffer.
     """
@@ -93,7 +93,7 @@ class SharedResources:
         return share(replace(self.flows, offered_bps=offered_bps), self.resources, windows)
 
     def limits_senders(self, allocation: Allocation) -> bool:
-        """Whether the processor of a sender, or the cores of one of its streams, are fully used."""
+        """Whether a sender's processor is fully used, or the cores that one of its streams may use."""
         hosts = np.array([key.kind in HOSTS for key in self.keys], dtype=bool)
         full = np.append(hosts & (allocation.demand >= FULL * allocation.available), False)
         return bool(full[self.flows.path[:, :ORIGIN]].any())
@@ -149,7 +149,7 @@ def is_elastic(stream: Stream) -> bool:
 
 
 def sent_with(streams: Sequence[Stream]) -> Ints:
-    """Index of the stream that the sender sends in place of each stream, array (streams,).
+    """Index of the stream whose packets the sender transmits for each stream, array (streams,).
 
     For a multicast copy, this is the first stream of the same set at the same sending port. Other streams
     have their own index.
@@ -256,9 +256,9 @@ def _cores(
 ) -> Iterator[Hop | None]:
     """Yield the processor resources of a stream at one host: all cores of the host, and the stream's own cores.
 
-    If a dataset answers for the stream, it includes the application's work, and the limit of the stream's own
-    cores. Without a dataset, only the application's work or the stated core time of the device is known.
-    Of a stated range, the greatest core time counts. A core handles one frame at a time.
+    If a dataset answers for the stream, it includes the application's work, and the limit of the stream's own cores.
+    Without a dataset, only the application's work or the stated core time of the device is known. If the device states
+    a least and a greatest core time, the greatest counts. A core handles one frame at a time.
     """
     device = system.devices[stream.source if side == "send" else stream.sink]
     work_s = device.app_send_s if side == "send" else device.app_recv_s
@@ -321,7 +321,7 @@ def _discipline(port: Port, mean_bytes: Mapping[int, float]) -> Discipline | Non
     Parameters
     ----------
     mean_bytes : mapping
-        Priority -> mean size of its packets [B], the weight of a turn of one packet.
+        Priority -> mean packet size [B]. It converts weights in packets to weights in bytes.
     """
     match port.scheduler:
         case StrictPriority():

@@ -100,8 +100,8 @@ class StreamPrediction(Metrics):
     metrics : mapping
         Estimates by metric, in SI units as the suffix says.
     bottleneck, bottleneck_at : str
-        Cause that limits the goodput: one of `icmodel.estimate.BOTTLENECKS`, ``window`` or ``buffer``.
-        The location is a port or device; it is empty if the bottleneck has none.
+        Cause that limits the goodput: one of `icmodel.estimate.BOTTLENECKS`, ``window`` or ``buffer``. The location is
+        a port or device; it is empty if the bottleneck has no location.
     terms : mapping
         Cause -> time that it adds to the dataset's mean latency [s].
     latency_bound : LatencyBound, optional
@@ -111,7 +111,7 @@ class StreamPrediction(Metrics):
     arrival : Arrival
         Whether all data that the stream produces arrive.
     message_times : mapping
-        Latencies of whole messages of several frames, under the same metric names as for a frame.
+        Latencies of whole messages of several frames, by the metric names that a frame has.
     """
 
     stream: Stream
@@ -154,10 +154,10 @@ class PortPrediction:
     Parameters
     ----------
     load_ratio : float
-        Load that the port carries, over its rate.
+        Carried load divided by the port's rate.
     asked_ratio : float
-        Demand of the port's streams over its rate. It counts all data produced, even data lost before
-        the port.
+        Demand of all streams through the port, divided by the port's rate. The demand includes all produced data, even
+        data lost before the port.
     backlog_mean_bytes : Estimate
         Mean queue of the carried load [B].
     backlog_bound_bytes : float, optional
@@ -184,7 +184,7 @@ class LinkPrediction:
 
     @property
     def load_ratio(self) -> float:
-        """Load of the link over its rate, in the busier direction."""
+        """Load of the busier direction, divided by the link's rate."""
         return max((port.load_ratio for port in self.ports.values()), default=0.0)
 
     @property
@@ -238,8 +238,8 @@ class Judged:
         Subject of a latency: a whole ``message`` of several frames, or a single ``frame``. Empty if a
         message is one frame.
     parts : mapping
-        Parts of the worst case of a latency [s]: ``network_s``, ``hosts_s`` (NaN if a host is unknown) and
-        ``application_s``. Empty for other metrics, and without a bound.
+        Parts of a worst-case latency [s]: ``network_s``, ``hosts_s`` (NaN if a host is unknown) and ``application_s``.
+        Empty for other metrics, and without a bound.
     """
 
     verdict: Verdict
@@ -413,7 +413,7 @@ class SystemPrediction:
 def derived(
     own: Estimate, ends: Iterable[float], bases: tuple[str, ...], *reasons: str
 ) -> Estimate:
-    """Derive a new estimate from another one by a rule.
+    """Derive a new estimate from a given estimate by a rule.
 
     Parameters
     ----------

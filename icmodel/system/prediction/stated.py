@@ -1,9 +1,9 @@
 """Devices that state their own latency and core time, such as cameras, PLCs and clocks: they need no dataset.
 
-A stated latency holds for each frame that the device sends or receives, at the rates of the system. So the
-device passes every frame, and its latency adds to that of the network. If only one end of a stream states
-its latency, a dataset answers for the other end. The dataset measured two hosts together. The other end
-may account for any part of that time, from nothing to all. The value takes one half (assumed).
+A stated latency holds for each frame that the device sends or receives, at the rates of the system. So the device
+passes every frame, and its latency adds to that of the network. If only one end of a stream states its latency, a
+dataset answers for the other end. The dataset measured the time of two hosts together. The other end may account for
+any part of the measured time, from nothing to all. The value takes one half (assumed).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from icmodel.system.sharing import SAME
 
 STATED = "stated"
 LEAST, MIDDLE = ("latency_min_s",), ("latency_mean_s", "latency_p50_s")
-"""Latency metrics whose value includes the least stated time, and the middle of the stated times.
+"""Latency metrics whose value includes the least (`LEAST`) or the middle (`MIDDLE`) stated time.
 
 All other latencies include the greatest stated time.
 """
@@ -91,7 +91,7 @@ class StatedTimes:
         by_window : bool
             Whether the window of the stream limits its goodput.
         at_once : bool
-            Whether ``share`` is the stream's share while all streams send whole messages at once.
+            Whether ``share`` assumes that all streams send whole messages at the same moment.
         """
         asked = share.rate_bps if at_once else self.stream.requested_goodput_bps
         if not math.isfinite(asked):
@@ -199,7 +199,7 @@ class StatedTimes:
     def at_least(self, metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
         """Raise each latency to the least stated time.
 
-        If the switches are faster than the measured ones, the correction may subtract more than the low.
+        If the switches are faster than the measured switches, the path correction may lower a latency too far.
         """
         return {
             name: replace(

@@ -61,7 +61,7 @@ VIRTUAL = "the worst runs of a virtual machine"
 BY_HOSTS = frozenset({"cpu", "packet-rate", "receiver", "window"})
 """Bottlenecks in hosts, where frames wait or are lost."""
 BUFFER = "buffer"
-"""Bottleneck of a stream whose only shortfall is the part that a stated buffer drops."""
+"""Name of the bottleneck if a stream loses data only at a stated buffer."""
 UNBOUNDED = "more may come to a port of its path than the port can send"
 CROWDED = "other streams hold it back, so its frames may wait in its host longer than alone"
 NO_LATENCY = "no latency of a frame is known"
@@ -116,8 +116,8 @@ class _StreamResults:
     Parameters
     ----------
     other_shares : tuple of StreamShare
-        Shares with one queue in each host that limits a stream, and while all streams send the most that
-        their datasets allow.
+        Shares in other cases: with one queue in each host that limits a stream, and with all streams sending the most
+        that their datasets allow.
     together : int
         Number of elastic streams that other streams hold back at the resource that limits this stream.
     overloads : sequence of Overload
@@ -256,7 +256,8 @@ class _StreamResults:
     def congested_latencies(self, goodput: Estimate) -> dict[str, Estimate]:
         """Latencies of a TCP stream that gets less than it requests because of other streams.
 
-        Its latencies alone at an unlimited rate are multiplied by the goodput alone over the goodput it gets.
+        The latencies of the stream alone, at an unlimited rate, are multiplied by a ratio. The ratio is the stream's
+        goodput alone, divided by its goodput beside the others.
         """
         rates, index = self.rates, self.index
         fastest = rates.fastest.estimate("goodput_bps", index)
@@ -350,8 +351,7 @@ class _StreamResults:
     def message_time(self, frame: Estimate, goodput: Estimate) -> Estimate:
         """Latency of a whole message, derived from the latency of its last frame.
 
-        If that latency has no upper limit, the result is at least the time to transfer the message's
-        bytes.
+        If the frame's latency has no upper limit, the result is at least the time to transfer the message's bytes.
         """
         made, payload_bytes = self.stream.producer, self.stream.payload_bytes
         size_bytes = 0.0 if made is None else made.message_bytes
@@ -403,7 +403,7 @@ class _StreamResults:
         return with_applications, ""
 
     def less_passes(self, limit: str, goodput: Estimate) -> str:
-        """Reason why no bound holds for a stream that may get less than it requests; empty if one may hold.
+        """Reason why a stream that may get less than it requests has no bound; empty if a bound may hold.
 
         If the network drops frames of a stream without back-pressure, the bound holds for the frames
         that arrive. If a host holds frames back, no bound holds, even for an unlimited sender.

@@ -53,7 +53,7 @@ class StreamShare:
     packets : int
         Greatest number of packets of a frame on the path.
     passed_ratio : float
-        Fraction of the stream's packets that all ports together pass. What hosts drop is not counted.
+        Fraction of the stream's packets that all ports together pass. Drops in hosts are not counted.
     """
 
     sent_bps: float
@@ -104,7 +104,7 @@ class StreamShare:
 
     @property
     def uneven_loss(self) -> tuple[float, float]:
-        """Fractions of its fair rate that a stream without back-pressure may lose or gain at a full queue.
+        """Possible loss and gain of a stream without back-pressure at a full queue, per unit of fair rate.
 
         A full queue drops every frame that comes. The phases of periodic streams decide whose frames are
         dropped: one stream may lose the whole excess, and another stream nothing.
@@ -138,7 +138,7 @@ class Throughput:
         Shares while all streams with messages of several frames send a message at once. ``None`` without
         such streams.
     held_back, by_window : arrays of bool (streams,)
-        Whether other streams hold a stream back, and whether its TCP window limits a stream.
+        Whether other streams hold each stream back, and whether its own TCP window limits the stream.
     overloaded : array of bool (resources,)
         Whether the demand on a resource exceeds its available capacity, so that the resource stays full.
     """
@@ -245,7 +245,7 @@ def throughput(
 
 
 def _core_time_ratios(system: System, streams: Sequence[Stream]) -> Floats:
-    """Ratio of least to greatest core time of each stream's sender, application work included, array (streams,).
+    """Divide each sender's least core time by its greatest, with application work; array (streams,).
 
     The ratio is 1 if the sender states neither core time nor application work.
     """
@@ -260,8 +260,8 @@ def _windows(
 ) -> Windows:
     """TCP windows stated in the system, and the round-trip times of their streams.
 
-    An acknowledgement is assumed to need as long as a single frame. That is the dataset's latency at one
-    frame per second, or the least time of a frame by theory.
+    An acknowledgement is assumed to take as long as a single frame. This time is the dataset's latency at one frame per
+    second. Without a dataset, it is the least time of a frame by theory.
     """
     bits = np.array(
         [
@@ -371,10 +371,10 @@ def _others(
 
     They are ``endpoints``, the number of senders, and ``other_goodput_bps``.
 
-    ``other_goodput_bps`` has three cases. If a resource limits the stream, it is the goodput that the
-    stream reaches alone, less its share. Otherwise it is the others' goodput at the stream's busiest
-    resource, limited so that the stream's request still fits. If lossy streams meet at a receiver, it is
-    the goodput that the others offer, since the dataset's answer includes the loss of all streams.
+    ``other_goodput_bps`` has three cases. If a resource limits the stream, the parameter is the stream's goodput alone,
+    minus its share. If no resource limits the stream, the parameter is the others' goodput at the stream's busiest
+    resource. This goodput is limited so that the stream's request still fits. If lossy streams meet at a receiver, the
+    parameter is the goodput that the others offer, since the dataset's answer includes the loss of all streams.
 
     A sink that states its latency receives all frames that come. So if no resource limits a stream to such
     a sink, the other streams do not count.

@@ -64,8 +64,8 @@ def device_usage(
     Parameters
     ----------
     sent_with : array of int (streams,)
-        Index of the stream that represents each stream in the work of its sender. A sender works once for
-        all copies of a multicast set.
+        Index of the stream that the sender sends in place of each stream. A sender works once for all copies of a
+        multicast set.
     """
     work: dict[str, list[tuple[Stream, Estimate]]] = {name: [] for name in system.devices}
     for index, prediction in enumerate(streams.values()):
@@ -109,8 +109,8 @@ def _processor(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePre
 def _by_core(cores: int, work: list[tuple[Stream, Estimate]]) -> tuple[float, ...]:
     """Utilisation of each core of a host (0 to 1), the busiest core first.
 
-    The streams' processes are assumed to be placed on the least loaded cores, the busiest stream first.
-    A stream without a number of cores has as few as it needs.
+    The streams' processes are assumed to be placed on the least loaded cores, the busiest stream first. A stream
+    without a stated number of cores uses as few cores as it needs.
     """
     load = [0.0] * cores
     for stream, busy in sorted(work, key=lambda one: (-one[1].value, one[0].name)):

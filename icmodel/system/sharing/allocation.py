@@ -1,10 +1,9 @@
 """Allocation of shared resources: elastic flows get max-min fair rates, lossy flows send the rate they offer.
 
-A *resource* is shared by flows: a class of a port, or the processor or the receiving interface of a
-host. A sender waits for its own resources, so all flows share these max-min fair. At later resources,
-flows without back-pressure (UDP) send the rate they offer, and lose the excess. Elastic flows (TCP)
-reduce their rate upon loss, and divide the rest. This order is assumed: the sources measured UDP and TCP
-separately.
+Flows share *resources*: classes of ports, processors of hosts, and receiving interfaces of hosts. A sender
+waits for its own resources, so all flows get max-min fair shares of these resources. At later resources,
+flows without back-pressure (UDP) send the rate they offer, and lose the excess. Elastic flows (TCP) reduce
+their rate upon loss, and divide the rest. This order is assumed: the sources measured UDP and TCP separately.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ WINDOW_ROUNDS = 20
 """Greatest number of rounds in the search for the queue that flows with TCP windows fill."""
 HALVINGS = 100
 CLASS_ROUNDS = 20
-"""Greatest number of rounds in which classes of a port get the capacity that other classes leave."""
+"""Greatest number of rounds in which a port's capacity is divided among its classes."""
 SAME_LEVEL = 1e-12
 """Relative difference below which two fill levels of links count as equal; it allows for rounding."""
 
@@ -43,7 +42,7 @@ class Resources:
     Parameters
     ----------
     capacity : array
-        Capacity of each resource, in its own unit: b/s of a port, busy cores of a processor.
+        Capacity of each resource, in the resource's unit: b/s for a port, busy cores for a processor.
     port, priority : arrays of int
         For a resource that is a class of a port: the port and the priority of the class. Other resources
         have the port ``NOWHERE``.
@@ -78,7 +77,7 @@ class Flows:
     path : array of int (flows, hops)
         Resources that each flow uses, in the order of its path; shorter paths are filled up with ``NOWHERE``.
     usage : array (flows, hops)
-        Capacity of the resource that 1 b/s of goodput takes; 0 for a multicast copy that is counted
+        Resource capacity taken by 1 b/s of goodput; 0 for a multicast copy that is counted
         already.
     origin : int
         Number of hops at the beginning of each path that belong to the sender.
@@ -108,7 +107,7 @@ class Windows:
     Parameters
     ----------
     bits, round_trip_s : arrays (flows,)
-        Window [b], infinite if unknown, and round-trip time without queues [s].
+        TCP window [b] (infinite if unknown), and round-trip time without queues [s].
     """
 
     bits: Floats
@@ -198,8 +197,9 @@ def standing_queue_s(bits: Floats, round_trip_s: Floats, rate_bps: float) -> flo
 def allocate(flows: Flows, resources: Resources) -> Allocation:
     """Share all resources among flows in proportion to the flows' weights.
 
-    Classes of a port share its rate in rounds. The rounds end once each class leaves the same rate to the others as before.
-    If the rates still change after `CLASS_ROUNDS`, the last loads are scaled to the rate of the port.
+    Classes of a port share its rate in rounds. The rounds end when the rate available to each class stops
+    changing. If the rates still change after `CLASS_ROUNDS`, the last loads are scaled to the rate of the
+    port.
     """
     capacity = resources.capacity
     found = _allocate_apart(flows, capacity)
@@ -279,8 +279,8 @@ def _allocate_apart(flows: Flows, available: Floats) -> Allocation:
 class Crossings:
     """Pairs of a flow and a link that it crosses, arrays (entries,).
 
-    For 1 b/s of ``flow[k]``, ``link[k]`` carries ``usage[k]``. Headers, a link that is crossed twice, or
-    acknowledgements in the other direction make a usage other than 1.
+    For 1 b/s of ``flow[k]``, ``link[k]`` carries ``usage[k]``. The usage differs from 1 because of headers,
+    links crossed twice, or acknowledgements in the other direction.
     """
 
     flow: Ints
@@ -502,9 +502,9 @@ def assured_weight(behaviour: str) -> float:
 def scaled(
     capacity: float, demand: Classes, *, rule: Discipline, rate_bps: float
 ) -> dict[int, float]:
-    """Apply the rule that divides a port's rate to demands in another unit, such as fractions of an interface.
+    """Divide a capacity among classes by ``rule``, if demands are not in b/s, such as fractions of an interface.
 
-    ``capacity`` in that unit corresponds to ``rate_bps``.
+    ``capacity``, in the unit of the demands, corresponds to ``rate_bps``.
     """
     scale = rate_bps / capacity
     available = rule(rate_bps, {priority: part * scale for priority, part in demand.items()})

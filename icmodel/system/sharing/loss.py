@@ -22,7 +22,7 @@ ROUNDS = 1000
 Without a cycle, one round per hop is enough.
 """
 SETTLED = 1e-12
-"""Relative change of the passed fractions in a round below which the search has converged."""
+"""Convergence limit: the search ends if a round changes the passed fractions by less than this, relatively."""
 NOWHERE = -1
 """Filler value in arrays of paths, for hops beyond the end of a shorter path."""
 
@@ -50,7 +50,7 @@ def passing(
 
     Examples
     --------
-    Two flows of 6 and 12 b/s over a link of 9 b/s each lose one half:
+    Over a link of 9 b/s, two flows of 6 and 12 b/s both lose one half:
 
     >>> path, usage = np.array([[0], [0]]), np.ones((2, 1))
     >>> passed, arriving = passing(np.array([6.0, 12.0]), path, usage, np.array([9.0]))
@@ -88,7 +88,7 @@ class Curve:
     link : str
         Name of the previous link; flows of one link arrive one after the other.
     peak_bps : float
-        Rate of that link [b/s].
+        Rate of the previous link [b/s].
     burst_bits, rate_bps : float
         Burst [b] and average rate of the flow [b/s].
     """
@@ -102,7 +102,7 @@ class Curve:
 def greatest_queue_bits(
     curves: Iterable[Curve], rate_bps: float, closed_s: float = 0.0
 ) -> tuple[float, float]:
-    """Greatest queue at a port if all bursts come at once [b], and the bits that arrived by that time [b].
+    """Greatest queue if all bursts come to a port together [b], and the bits that have arrived until then [b].
 
     The queue is the greatest vertical distance between the arrival and service curves; a token bucket
     bounds each link's traffic (R. L. Cruz, A calculus for network delay, part I, IEEE Trans. Information
@@ -172,7 +172,7 @@ def expected_beyond(mean_s: float, variance_s2: float, room_s: float, burst_s: f
 
 
 SELDOM = 1e-9
-"""Fraction of waiting frames below which the wait at a port counts as 0."""
+"""Least fraction of frames that wait at a port; if fewer frames wait, the wait counts as 0."""
 SHORTEST_S = 1e-15
 """Mean wait [s] up to which a token bucket leaves the wait unchanged."""
 

@@ -1,4 +1,4 @@
-"""Waiting times of streams at ports: mean and variance for periodic bursts, and the quantiles that follow.
+"""Waiting times of streams at ports: mean and variance for periodic bursts, and quantiles from mean and variance.
 
 Each stream at a port is an *entry*. Entries of one source arrive one after the other, and never wait for
 each other.
@@ -21,14 +21,14 @@ NODES = 40
 WAIT_NODES = 12
 """Number of Gauss-Legendre nodes, on each side of 0, for the integral over s in the variance of waits."""
 STEP = 1.2
-"""Ratio of two times up to which they count as equal when the variance of waits is computed."""
+"""Greatest ratio of two times that count as equal in the computation of wait variances."""
 LATE = 0.5
 """Fraction of cases in which a packet of a frame comes too late to follow the previous packet directly (assumed)."""
 LEAST = 1e-9
 """Least fraction of a port's rate that is assumed for a class, so that its waiting times stay finite."""
 EVERY = slice(None)
 BLOCK = 16_384
-"""Number of entries after which a block ends at the next port; it limits the memory for arrays (entries, nodes)."""
+"""Least number of entries in a block of whole ports, except the last block; blocks limit the memory of arrays."""
 
 
 def quantile_s(mean_s: Floats, variance_s2: Floats, share: float) -> Floats:
@@ -83,7 +83,7 @@ class Arrivals:
     packet_s: Floats
 
     def blocks(self) -> Iterator[tuple[Ints, Arrivals]]:
-        """Cut the entries into blocks of whole ports: indices of the entries, and the entries."""
+        """Cut the entries into blocks of whole ports; yield the indices and the entries of each block."""
         order = np.argsort(self.port, kind="stable")
         begins = np.flatnonzero(np.diff(self.port[order], prepend=-1))
         cuts = [0]
@@ -202,8 +202,8 @@ class _Encounters:
     ----------
     load : array
     residual_s, square_s2 : arrays
-        Σ ρ b / 2 [s] and Σ ρ b² / 3 [s²], for loads ρ and bursts b [s]: mean residual time of the burst
-        being sent, and mean of its square.
+        Σ ρ b / 2 [s] and Σ ρ b² / 3 [s²], for loads ρ and bursts b [s]: mean residual time of the burst being
+        sent, and mean square of this time.
     growth, square_growth : arrays
         Factors on these two sums, caused by bursts that wait behind the burst being sent.
     pairs_s : array
@@ -262,7 +262,7 @@ def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats
 def _on_the_wire(
     at: Arrivals, priority: int, here: Ints, load_before: Floats
 ) -> tuple[Floats, Floats]:
-    """Residual time of a less urgent packet on the wire: its mean [s], and the mean of its square [s²]."""
+    """Residual time of a less urgent packet on the wire: mean [s] and mean square [s²]."""
     left, mean, square = 1 - load_before, np.zeros(len(here)), np.zeros(len(here))
     for lower in np.unique(at.priority[at.priority < priority])[::-1]:
         load = np.where(at.priority == lower, at.load, 0.0)
@@ -275,7 +275,7 @@ def _on_the_wire(
 
 
 def all_bursts_once_s(at: Arrivals) -> Floats:
-    """Wait of each entry (stream at a port) if all other entries send their bursts at once [s].
+    """Wait of each entry (stream at a port) if all other entries send their bursts together [s].
 
     The entry waits for the bursts of equal or higher priority, and for one packet of lower priority.
     Packets of the entry's own source come one after the other. More urgent packets that come meanwhile
@@ -297,7 +297,7 @@ def all_bursts_once_s(at: Arrivals) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Corrections of the waits for bursts whose packets arrive over a time, not at once, arrays (entries,).
+    """Corrections of the waits for bursts whose packets arrive over a time, not at one moment, arrays (entries,).
 
     Parameters
     ----------
@@ -323,8 +323,8 @@ def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spr
     at : Arrivals
         The same entries as for `icmodel.system.sharing.waiting.waits`.
     arrival_s : array (entries,)
-        Time from the first to the last packet of the entry's burst, which delays other entries [s]; 0 if
-        the burst arrives at once.
+        Time from the first to the last packet of the entry's burst, which delays other entries [s]; 0 if all
+        packets arrive at one moment.
     own_s : array (entries,)
         Time from the first packet of the waiting frame to its last [s].
     paused : array of bool (entries,)
@@ -363,7 +363,7 @@ def _spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Sp
 def _variance_ratio(
     at: Arrivals, arrival_s: Floats, frame_s: Floats, urgent: Bools, here: Bools
 ) -> Floats:
-    """Variance of waits for frames that arrive over a time, divided by that for frames that arrive at once.
+    """Ratio of two variances of the wait: for frames that arrive over a time, and at one moment.
 
     The ratio is a first-order approximation.
     """
@@ -382,8 +382,8 @@ def _variance_ratio(
 def _square(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
     """Contribution of each entry's bursts to the variance of waits, array (entries,).
 
-    The contribution is the burst rate times the integral of x² over s. A burst may begin a time s after the
-    frame. It then adds x(s) to the wait of the frame's last packet [s].
+    A burst that begins a time s after the frame adds x(s) [s] to the wait of the frame's last packet. The
+    contribution is the burst rate times the integral of x(s)² over s.
     """
     points, weights = np.polynomial.legendre.leggauss(WAIT_NODES)
     u = (points + 1) / 2
