@@ -71,6 +71,8 @@ BROKE = {
     657215: "losses are within their interval",  # a sender whose cores are slower than its wire
     667473: "losses are within their interval",  # a message shorter than its payload
     720463: "more traffic never lowers a bound",  # another stream spreads a burst before a full buffer
+    722166: "more traffic never lowers a bound",  # TCP leaves half of its host's wire to datagrams
+    722240: "more traffic never lowers a bound",  # datagrams that others hold back in their host
     722946: "more traffic never lowers a bound",  # an overloaded class that may fill the buffer
     403891: "more traffic never lowers a bound",  # a measured goodput a little below its request
 }
