@@ -627,3 +627,12 @@ def test_a_message_takes_longer_than_a_frame_of_it() -> None:
     one = replace(PAIR.stream("m", "h0", "h2"), producer=made, paced_fps=None)
     metrics = predict(PAIR.system([one])).streams["m"].metrics
     assert metrics["message_latency_s"].value > metrics["latency_mean_s"].value + 8 * 3e5 / 1e10
+
+
+def test_a_stream_without_cores_keeps_one_core_of_its_host_busy() -> None:
+    """One connection: a host of four cores has one busy core, and none that share the work."""
+    chain = Chain((2,), cores=4)
+    found = predict(chain.system([chain.stream("a", "h0", "h1", 1e5, "udp", 1472)]))
+    by_core = found.devices["h0"].by_core
+    assert by_core[0] == pytest.approx(found.devices["h0"].cpu_cores.value)
+    assert by_core[1:] == (0.0, 0.0, 0.0)

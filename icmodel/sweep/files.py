@@ -456,7 +456,8 @@ class ZarrStore(Target):
         The chunks of an unfinished block stay, and are overwritten when the sweep continues.
         """
         names = [folder.parent.name for folder in sorted(self.partial.glob("*/.zarray"))]
-        swept = [name for name in names if name not in self.grid.labels().coords]
+        labels = self.grid.labels().coords
+        swept = [name for name in names if name not in labels]
         for number in range(blocks):
             chunk = self._chunk_name(self.blocks[number])
             for name in swept:

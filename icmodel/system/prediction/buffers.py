@@ -116,7 +116,7 @@ def stated_buffers(
         drops.setdefault(index, []).append(loss)
     losses = {}
     for index, some in drops.items():
-        # the next port may drop fewer frames, since these do not come to it, or others
+        # low: all ports drop the same frames; high: each port drops other frames
         low, high = max(loss.low for loss in some), min(math.fsum(loss.high for loss in some), 1.0)
         value = 1 - math.prod(1 - loss.value for loss in some)
         at = max(some, key=lambda loss: loss.high).at
