@@ -37,7 +37,7 @@ from icmodel.system.prediction.result import (
     by_requirement,
 )
 from icmodel.system.prediction.stated import StatedTimes
-from icmodel.system.prediction.streams import VIRTUAL
+from icmodel.system.prediction.streams import TAKEN, VIRTUAL
 
 BOUND_DIGITS = 3
 MOST_STREAMS = 200
@@ -455,7 +455,7 @@ def bound_scope(bound: LatencyBound) -> str:
     """Return the scope of a latency bound as text; empty if it covers all frames between the applications."""
     if NETWORK in bound.covers:
         return "(network)"
-    parts = ["arriving"] if ARRIVING in bound.covers else []
+    parts = ["arriving"] if {ARRIVING, TAKEN} & set(bound.covers) else []
     if VIRTUAL in bound.covers:
         parts.append(f"network {units.format_seconds(bound.network_s, 3)}")
     return f"({', '.join(parts)})" if parts else ""

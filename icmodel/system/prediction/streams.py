@@ -62,6 +62,8 @@ BY_HOSTS = frozenset({"cpu", "packet-rate", "receiver", "window"})
 """Bottlenecks in hosts, where frames wait or are lost."""
 BUFFER = "buffer"
 """Name of the bottleneck if a stream loses data only at a stated buffer."""
+TAKEN = "frames that hosts take"
+"""Part of a stream that its bound covers if hosts may drop or hold back frames below their limits."""
 UNBOUNDED = "more may come to a port of its path than the port can send"
 CROWDED = "other streams hold it back, so its frames may wait in its host longer than alone"
 NO_LATENCY = "no latency of a frame is known"
@@ -391,8 +393,9 @@ class _StreamResults:
         made, covers, application_s = stream.producer, bound.covers, self.path.application_s
         if self.virtual and NETWORK not in covers:
             covers = (*covers, VIRTUAL)
-        if goodput.high < stream.produced_bps * (1 - SAME) and ARRIVING not in covers:
-            covers = (*covers, ARRIVING)  # a host may drop frames even below its limit
+        falls_short = goodput.low < stream.produced_bps * (1 - SAME)
+        if falls_short and not {ARRIVING, NETWORK} & set(covers):
+            covers = (*covers, TAKEN)
         with_applications = replace(
             bound,
             value_s=bound.value_s + application_s,
