@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import resource
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from benchmarks.pairs import Document, say
+from icmodel.__main__ import GC_THRESHOLD
 from icmodel.model import Model
 from icmodel.system import predict
 from icmodel.system.document import SystemDocument
@@ -144,4 +146,5 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    gc.set_threshold(GC_THRESHOLD)  # as the command icmodel does
     sys.exit(main())

@@ -81,7 +81,7 @@ class ArrivalCurve:
 
     def at(self, time_s: float) -> float:
         """Greatest number of bits that arrive within a time above 0 s [b]."""
-        return min((bucket.at(time_s) for bucket in self.buckets), default=math.inf)
+        return min([bucket.at(time_s) for bucket in self.buckets], default=math.inf)
 
     def breakpoints(self) -> list[tuple[float, float]]:
         """Points at which the curve changes its slope, as pairs of time [s] and bits [b].
@@ -151,11 +151,11 @@ class ServiceCurve:
 
     def at(self, time_s: float) -> float:
         """Bits that the service curve guarantees to serve within a time [b]."""
-        return max((piece.at(time_s) for piece in self.pieces), default=0.0)
+        return max([piece.at(time_s) for piece in self.pieces], default=0.0)
 
     def time_of(self, bits: float) -> float:
         """Greatest time until a number of bits is served [s]: the inverse of the service curve."""
-        return min((piece.time_of(bits) for piece in self.pieces), default=math.inf)
+        return min([piece.time_of(bits) for piece in self.pieces], default=math.inf)
 
     def breakpoints_s(self) -> list[float]:
         """Times [s] at which the service curve changes its slope; the first is the start of service."""

@@ -7,8 +7,8 @@ paths.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from icmodel.system.bounds.curves import (
@@ -68,7 +68,7 @@ class Propagation:
         """
         server, queues = self.network.servers[name], self.queues[name].values()
         sum_bits = math.fsum(queue.backlog_bits for queue in queues)
-        if not queues or pauses(server.scheduler):
+        if len(queues) < 2 or pauses(server.scheduler):
             return sum_bits
         arrival = self.arrivals.of_stages(frozenset().union(*(queue.stages for queue in queues)))
         longest = max(queue.traffic.max_packet_bits for queue in queues)
@@ -78,6 +78,7 @@ class Propagation:
 def propagate(network: Network) -> Propagation:
     """Propagate the arrival curves of all flows through a feed-forward network."""
     numbers: dict[tuple[object, ...], int] = {}
+    groups: dict[tuple[object, ...], int] = {}
     chains: dict[str, tuple[int, ...]] = {}
     for name, flow in network.flows.items():
         # Flows of one path and class share their stages; copies share stages as long as their paths agree.
@@ -86,7 +87,8 @@ def propagate(network: Network) -> Propagation:
             keys: list[tuple[object, ...]] = [(flow.multicast, *flow.path[:hop]) for hop in hops]
         else:
             whose = (flow.path, flow.traffic_class) if network.is_fifo(flow) else (flow.name,)
-            keys = [(server, whose) for server in flow.path]
+            group = groups.setdefault(whose, len(groups))
+            keys = [(server, group) for server in flow.path]
         chains[name] = tuple(numbers.setdefault(key, len(numbers)) for key in keys)
 
     # Number of a stage -> its server, its previous stage, its link and its flows.
@@ -118,14 +120,24 @@ def _queues(server: Server, plans: list[_Plan], arrivals: StageArrivals) -> dict
         stages.setdefault(own, {})[plan.number] = plan.stage(arrivals)
     for each in stages.values():
         arrivals.add_stages(each.values())
-    queues = {
-        own: Queue(server, each, arrivals.of_stages(frozenset(each)), ())
+    traffic = {
+        own: ClassTraffic(
+            arrivals.of_stages(frozenset(each)),
+            max(stage.max_packet_bits for stage in each.values()),
+            min(stage.min_packet_bits for stage in each.values()),
+            min(max(stage.mean_packet_bits, stage.min_packet_bits) for stage in each.values()),
+            math.fsum(stage.lacking_bits for stage in each.values()),
+        )
         for own, each in stages.items()
     }
-    traffic = {own: queue.traffic for own, queue in queues.items()}
     return {
-        own: replace(queue, services=class_services(server.scheduler, server.service, own, traffic))
-        for own, queue in queues.items()
+        own: Queue(
+            server,
+            each,
+            traffic[own],
+            class_services(server.scheduler, server.service, own, traffic),
+        )
+        for own, each in stages.items()
     }
 
 
@@ -144,15 +156,24 @@ class _Plan:
     flows: tuple[Flow, ...]
 
     def stage(self, arrivals: StageArrivals) -> Stage:
+        names = tuple(flow.name for flow in self.flows)
+        if self.before is not None:
+            before, arrival = arrivals.stage(self.before), arrivals.behind(self.before)
+            if before.flows == names:
+                sizes = (before.max_packet_bits, before.min_packet_bits, before.mean_packet_bits)
+                return Stage(
+                    self.number, self.before, self.link, names, arrival, *sizes, before.lacking_bits
+                )
         copies = self.flows[0].multicast is not None
         sent = self.flows[:1] if copies else self.flows
-        sources = [flow.arrival_at_first_server for flow in sent]
+        if self.before is None:
+            arrival = aggregate([flow.arrival_at_first_server for flow in sent])
         return Stage(
             self.number,
             self.before,
             self.link,
-            tuple(flow.name for flow in self.flows),
-            aggregate(sources) if self.before is None else arrivals.behind(self.before),
+            names,
+            arrival,
             max(flow.max_packet_bits for flow in self.flows),
             min(flow.min_packet_bits for flow in self.flows),
             min(max(flow.mean_packet_bits, flow.min_packet_bits) for flow in self.flows),
@@ -188,7 +209,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Queue:
-    """Queue of one class at one server: its stages (groups of flows), joint arrival curve and service curves.
+    """Queue of one class at one server: its stages (groups of flows), joint traffic and service curves.
 
     Each element of ``services`` alone is a valid service curve. A bound is computed for each element, and
     the least bound counts. No curve is selected by the traffic, so an additional flow never lowers a bound.
@@ -196,25 +217,18 @@ class Queue:
 
     server: Server
     stages: Mapping[int, Stage]
-    arrival: ArrivalCurve
+    traffic: ClassTraffic
     services: tuple[ServiceCurve, ...]
+
+    @property
+    def arrival(self) -> ArrivalCurve:
+        """Joint arrival curve of all stages of this queue."""
+        return self.traffic.arrival
 
     @cached_property
     def links(self) -> dict[str | None, StageNumbers]:
         """Map each previous server to this queue's stages (by number) that come from that server."""
         return _by_link(self.stages.values())
-
-    @cached_property
-    def traffic(self) -> ClassTraffic:
-        """Traffic of this queue's class in the form that schedulers take: arrival curve and packet sizes."""
-        stages = self.stages.values()
-        return ClassTraffic(
-            self.arrival,
-            max(stage.max_packet_bits for stage in stages),
-            min(stage.min_packet_bits for stage in stages),
-            min(max(stage.mean_packet_bits, stage.min_packet_bits) for stage in stages),
-            math.fsum(stage.lacking_bits for stage in stages),
-        )
 
     @cached_property
     def is_fifo(self) -> bool:
@@ -299,8 +313,7 @@ class StageArrivals:
         self._stages: dict[int, Stage] = {}
         self._queue_of: dict[int, Queue] = {}
         self._over_links: dict[tuple[StageNumbers, StageNumbers, int], ArrivalCurve] = {}
-        self._sums: dict[StageNumbers, ArrivalCurve] = {}
-        self._lines: dict[StageNumbers, tuple[ArrivalCurve, ...]] = {}
+        self._sums: dict[StageNumbers, tuple[ArrivalCurve, tuple[ArrivalCurve, ...]]] = {}
         self._waits_s: dict[tuple[int, float], float] = {}
 
     @property
@@ -311,6 +324,10 @@ class StageArrivals:
     def add_stages(self, stages: Iterable[Stage]) -> None:
         """Register stages (packets of some flows at one server) whose arrival curves are known."""
         self._stages |= {stage.number: stage for stage in stages}
+
+    def stage(self, number: int) -> Stage:
+        """Registered stage (packets of some flows at one server) by its number."""
+        return self._stages[number]
 
     def add_queue(self, queue: Queue) -> None:
         """Register a queue whose service curves are known."""
@@ -375,11 +392,13 @@ class StageArrivals:
         if len(own) != 1:
             return self._over_link(link, numbers - {left_out}, _NONE, 0)
         if numbers not in self._sums:
-            self._sums[numbers] = aggregate(
-                [self._stages[number].arrival for number in sorted(numbers)]
+            stages = [self._stages[number] for number in sorted(numbers)]
+            self._sums[numbers] = (
+                aggregate([stage.arrival for stage in stages]),
+                () if link is None else self._line_shaping(stages),
             )
-        rest = self._sums[numbers].subtract(own[0])
-        return rest if link is None else minimum(rest, *self._line_shaping(numbers))
+        together, line = self._sums[numbers]
+        return minimum(together.subtract(own[0]), *line)
 
     def _over_link(
         self, link: str | None, numbers: StageNumbers, of_interest: StageNumbers, look_back: int
@@ -401,7 +420,7 @@ class StageArrivals:
         self, stages: list[Stage], of_interest: StageNumbers, look_back: int
     ) -> Iterator[ArrivalCurve]:
         """Yield arrival curves that bound the traffic over one link: by its line rate, and by the previous server."""
-        yield from self._line_shaping(frozenset(stage.number for stage in stages))
+        yield from self._line_shaping(stages)
         if look_back == 0 or not (len(stages) > 1 or of_interest):
             return
         before = frozenset(stage.before for stage in stages if stage.before is not None)
@@ -419,20 +438,18 @@ class StageArrivals:
             ]
         )
 
-    def _line_shaping(self, numbers: StageNumbers) -> tuple[ArrivalCurve, ...]:
+    def _line_shaping(self, stages: Sequence[Stage]) -> tuple[ArrivalCurve, ...]:
         """Arrival curve of the stages that come over one line, by the line rate; empty if the rate is unknown.
 
         Packets that arrive completely within t have at most ``C t`` bits plus one longest packet
         (Mifdaoui and Leydier, *Beyond the accuracy-complexity tradeoffs of compositional
         analyses using Network Calculus for complex networks*, CRTS 2017).
         """
-        if numbers not in self._lines:
-            stages = [self._stages[number] for number in numbers]
-            before = stages[0].before
-            rate = None if before is None else self._queue_of[before].server.line_rate_bps
-            longest = max(stage.max_packet_bits for stage in stages)
-            self._lines[numbers] = () if rate is None else (token_bucket(longest, rate),)
-        return self._lines[numbers]
+        before = stages[0].before
+        rate = None if before is None else self._queue_of[before].server.line_rate_bps
+        if rate is None:
+            return ()
+        return (token_bucket(max(stage.max_packet_bits for stage in stages), rate),)
 
     def _behind(
         self,
@@ -475,11 +492,14 @@ def _is_least(wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: 
     """
     if not queue.is_fifo:
         return False
+    sent_bits = arrival.at(wait_s)
+    if sent_bits <= arrival.burst_bits + longest_bits:  # less than the difference at theta = 0
+        return True
     theta_s = min(
         max(service.time_of(max(bits - arrival.at(time), 0.0)) - time for time, bits in points)
         for service, points in zip(queue.services, queue.longest_waits, strict=True)
     )
-    return arrival.at(wait_s) <= arrival.at(theta_s) + longest_bits
+    return sent_bits <= arrival.at(theta_s) + longest_bits
 
 
 def _by_link(stages: Iterable[Stage]) -> dict[str | None, StageNumbers]:

@@ -123,9 +123,10 @@ class Arrivals:
 
 def _sums(number: Ints, values: Floats) -> Floats:
     """Sum the values that share a number, such as a port; the result holds the sum for each number."""
-    total = np.zeros((int(number.max(initial=-1)) + 1, *values.shape[1:]))
-    np.add.at(total, number, values)
-    return total
+    count, width = int(number.max(initial=-1)) + 1, math.prod(values.shape[1:])
+    places = (number[:, None] * width + np.arange(width)).ravel()
+    total = np.bincount(places, values.ravel(), minlength=count * width)
+    return np.asarray(total.reshape(count, *values.shape[1:]), dtype=np.float64)
 
 
 def _ratio(one: Floats, other: Floats, otherwise: float) -> Floats:
