@@ -284,6 +284,25 @@ def test_a_text_that_lacks_something_is_damaged(made: Kept, tmp_path: Path) -> N
             read(tmp_path, SEAL)
 
 
+@pytest.mark.parametrize("part", ["costs", "weights"])
+def test_a_text_in_place_of_a_number_is_damaged(made: Kept, part: str, tmp_path: Path) -> None:
+    made.write(tmp_path)
+    document = json.loads((tmp_path / TEXT).read_text(encoding="utf-8"))
+    numbers = document["metrics"]["latency_mean_s"][part]
+    numbers["other"] = ["\ud800"] if part == "costs" else "\ud800"
+    (tmp_path / TEXT).write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(DamagedFit):
+        read(tmp_path, SEAL)
+
+
+def test_a_name_that_is_no_unicode_is_written_again(made: Kept, tmp_path: Path) -> None:
+    strange = Kept(SEAL, {"\ud800": made.metrics["latency_mean_s"]})
+    strange.write(tmp_path)
+    again = read(tmp_path, SEAL)
+    assert again is not None
+    assert again.metrics == strange.metrics
+
+
 def test_one_takes_over_what_it_lacks(made: Kept) -> None:
     mine = Kept(SEAL, {"latency_mean_s": None}, {b"b" * 16: np.zeros((3, 1))})
     mine.add(made)

@@ -128,8 +128,8 @@ class KeptMetric:
         return cls(
             Hyperparameters.from_dict(document),
             bool(document["is_packet_multiple"]),
-            dict(document["costs"]),
-            dict(document["weights"]),
+            {name: [float(cost) for cost in costs] for name, costs in document["costs"].items()},
+            {name: float(weight) for name, weight in document["weights"].items()},
         )
 
 
@@ -191,7 +191,7 @@ class Kept:
             for name, one in sorted(self.metrics.items())
         }
         document = {"schema_version": SCHEMA_VERSION, "seal": self.seal, "metrics": metrics}
-        text = json.dumps(document, indent=1, ensure_ascii=False)
+        text = json.dumps(document, indent=1)  # in ASCII, since a read name may be no Unicode text
         return INNERMOST.sub(lambda found: " ".join(found[0].split()), text) + "\n"
 
 
