@@ -368,3 +368,21 @@ def test_a_rate_latency_server_and_a_token_bucket() -> None:
     for name, found in bounds_by_method(net).items():
         raised = 2 * TOLERANCE if name == "linear programme" else EXACT
         assert found["f"].value_s == pytest.approx(11.0732e-6, rel=raised), name
+
+
+def test_the_shortest_packet_of_a_path_spreads_its_traffic_most() -> None:
+    """Both flows wait as one stage: 1 000 b wait for 12 000 b, so 13 000 b may come together after that."""
+    rate_bps, own_bps = 1e6, 1e5
+    flows = [
+        Flow(f"{bits:g} b", ("x", "y"), token_bucket(bits, own_bps), 0, bits, bits)
+        for bits in (12_000.0, 1_000.0)
+    ]
+    found = propagate(network([port("x", rate_bps), port("y", rate_bps / 2)], flows))
+    (stage,) = found.queues["y"][0].stages.values()
+    sizes = (stage.max_packet_bits, stage.min_packet_bits, stage.mean_packet_bits)
+    assert sizes == (12_000, 1_000, 1_000)
+    sustained = stage.arrival.buckets[-1]
+    assert sustained.rate_bps == pytest.approx(2 * own_bps, rel=EXACT)
+    assert sustained.burst_bits == pytest.approx(
+        13_000 + 2 * own_bps * 12_000 / rate_bps, rel=EXACT
+    )
