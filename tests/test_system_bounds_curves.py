@@ -219,3 +219,7 @@ def test_a_server_filled_exactly_serves_all_whatever_the_order_of_the_sum(
         more = aggregate([coming, token_bucket(0.0, 10.0)])
         assert horizontal_deviation_s(more, served) == math.inf
         assert vertical_deviation_bits(more, served) == math.inf
+
+
+def test_a_service_without_latency_begins_at_once() -> None:
+    assert RateLatency(1e9).latency_s == 0.0

@@ -88,6 +88,20 @@ def test_what_is_due_is_required_unless_part_of_it_need_not_arrive() -> None:
     assert implied(replace(BURSTS, allowed_shortfall_ratio=1.0)) == []
 
 
+def test_a_bound_judges_hard_limits_of_the_greatest_latency_alone() -> None:
+    requirements = tuple(
+        StreamRequirement(
+            Requirement(f"{kind} {metric}", metric, at_most=1.0, kind=kind),
+            "a",
+        )
+        for kind in ("hard", "firm")
+        for metric in ("latency_max_s", "latency_p99_s")
+    )
+    found = rooms.predict(PAIR.system([EVEN], requirements), MODEL)
+    by_bound = {one.verdict.requirement.name for one in found.judged if one.by_bound}
+    assert by_bound == {"hard latency_max_s"}
+
+
 @pytest.mark.parametrize("cores", [None, 8])
 def test_a_device_is_judged_by_the_streams_it_receives_or_sends(cores: int | None) -> None:
     chain = Chain((3,), cores=cores)

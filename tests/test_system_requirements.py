@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 
 from icmodel.errors import NetworkError
 from icmodel.system import StreamRequirement, find_system, read_system
+from icmodel.system.document import SystemDocument
+from icmodel.system.requirements import derive_for_system
+from icmodel.usecase import find_usecase, read_usecase
 
 
 def requirements_of(name: str, extra: str, usecase: bool = True) -> tuple[StreamRequirement, ...]:
@@ -46,6 +51,19 @@ def test_own_requirements_stand_behind_those_of_the_use_case() -> None:
 def test_a_limit_can_name_what_follows(limit: str, metric: str, value: float) -> None:
     found = requirements_of("imaging", required(limit, metric))
     assert found[-1].requirement.limit == pytest.approx(value)
+
+
+def test_a_number_of_the_use_case_is_that_of_the_system() -> None:
+    """The use case states 512 kb/s for the control data, and the system 640 B every ms."""
+    text = (
+        find_system("imaging")
+        .read_text(encoding="utf-8")
+        .replace('size = "64 B"', 'size = "640 B"')
+    )
+    document = SystemDocument.model_validate(tomllib.loads(text))
+    usecase = read_usecase(find_usecase("imaging").read_text(encoding="utf-8"))
+    derived = derive_for_system(usecase, document)
+    assert derived["control.goodput_bps"].value == pytest.approx(5.12e6)
 
 
 def test_the_goodput_of_what_is_due_is_that_within_its_time() -> None:

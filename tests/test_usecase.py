@@ -331,6 +331,9 @@ def test_what_the_source_states_bounds_what_nobody_measured() -> None:
     )
     bound = estimate_for("latency_max_s", dataclasses.replace(ends(), stated=stated))
     assert (bound.low, bound.high) == (2.0, 7.0)
+    least = (StatedLimit("latency_min_s", None, 0.0, 3.0, ""),)
+    bound = estimate_for("latency_max_s", dataclasses.replace(ends(), stated=least))
+    assert bound.high == math.inf
 
 
 def test_half_a_round_trip_stands_in_by_name() -> None:
@@ -339,6 +342,8 @@ def test_half_a_round_trip_stands_in_by_name() -> None:
     assert "not one-way" in mean.why
     whole = estimate_for("latency_mean_s", ends(rtt_mean_s=known(10, 8, 12)))
     assert (whole.value, whole.low, whole.high) == (5, 1e-6, 12)
+    no_theory = StreamBounds({"rtt_mean_s": known(10, 8, 12)}, None, None)
+    assert estimate_for("latency_mean_s", no_theory).low == 0
     assert estimate_for("latency_p99_s", ends(rtt_half_max_s=known(5, 4, 6))).high == 12
     beyond = Estimate(5, 4, 6, "extrapolated", "", ("extrapolated",))
     bound = estimate_for("latency_p99_s", ends(rtt_half_max_s=beyond))
@@ -700,6 +705,7 @@ def test_a_cable_the_dataset_does_not_know_raises_the_upper_end(toy: Dataset) ->
     assert far.outcome == "undecided"
     assert far.verdict.estimate.high - at_hand.verdict.estimate.high == pytest.approx(0.5e-6)
     assert "100 m of cable" in far.verdict.why
+    assert "switch" not in far.verdict.why
 
 
 def test_a_cable_the_dataset_knows_is_counted_once() -> None:
