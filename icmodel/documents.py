@@ -83,7 +83,7 @@ def toml(text: str) -> dict[str, Any]:
     {'rate': '9.4 Gb/s'}
     """
     try:
-        document = tomllib.loads(text)
+        document = tomllib.loads(text.removeprefix("\ufeff"))  # editors of Windows write this mark
     except RecursionError:
         raise tomllib.TOMLDecodeError(_TOO_DEEP) from None
     except tomllib.TOMLDecodeError:

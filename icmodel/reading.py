@@ -347,8 +347,11 @@ def read_document(text: str, file: str, form: Form[D]) -> tuple[D | None, Mistak
         raise refusal from error
     version = given.get("schema_version")
     if version != form.version:
+        stated = (
+            f"schema_version is {version!r}" if version is not None else "schema_version is missing"
+        )
         text = (
-            f"schema_version is {version!r}: this icmodel reads version {form.version}, so write "
+            f"{stated}: this icmodel reads version {form.version}, so write "
             f"schema_version = {form.version} at the top"
         )
         mistakes.add(Fault(text, ("schema_version",)))

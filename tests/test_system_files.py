@@ -41,7 +41,7 @@ DAMAGES = [
     # the text itself
     (DIRECT, 'name = "lab-direct"', 'name = "lab-direct', "is not valid TOML"),
     (DIRECT, "schema_version = 1", "schema_version = 2", "schema_version is 2"),
-    (DIRECT, "schema_version = 1\n", "", "schema_version is None"),
+    (DIRECT, "schema_version = 1\n", "", "schema_version is missing"),
     # keys, shapes and units
     (DIRECT, "cores = 1\n\n[[devices]]", "kores = 1\n\n[[devices]]", "the key 'kores' is unknown"),
     (DIRECT, "[[links]]", "[links]", "links is {"),

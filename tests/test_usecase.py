@@ -545,9 +545,9 @@ def test_the_sum_of_a_host_is_derived_from_one_stream(toy: Dataset) -> None:
     assert told.formula == "4 × 20 %"
 
 
-def test_a_load_of_the_cpu_is_limited_by_the_cpu(toy: Dataset) -> None:
+def test_a_load_of_the_cpu_that_limits_nothing_is_not_called_a_limit(toy: Dataset) -> None:
     found = judged(toy, requirement='metric = "cpu_recv"\nat_most = "90 %"')
-    assert found.verdict.limiting == "cpu"
+    assert found.verdict.limiting == ""
 
 
 def test_a_latency_is_limited_by_its_longest_term(toy: Dataset) -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from icmodel import units
 from icmodel.cli.output import Writer
-from icmodel.errors import ReportError, ScenarioError
+from icmodel.errors import IcmodelError, ReportError, ScenarioError
 from icmodel.estimate import plural
 from icmodel.questions.words import (
     DATASET_HELP,
@@ -36,9 +36,40 @@ if TYPE_CHECKING:
     from icmodel.report.writing import Answer
 
 
+class App(typer.Typer):
+    """Typer application whose commands are of the class `OnceCommand`."""
+
+    def command(self, name: str | None = None, **settings: Any) -> Any:
+        """Return a decorator that makes a function a command."""
+        return super().command(name, cls=OnceCommand, **settings)
+
+
+class OnceCommand(TyperCommand):
+    """Command that refuses an option with a single value if it is given twice; click would take the last value."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of a command line into the parameters of ``ctx``.
+
+        Raises
+        ------
+        IcmodelError
+            If an option with a single value is given twice.
+        """
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        once = [
+            one
+            for one in order
+            if isinstance(one, TyperOption) and not (one.multiple or one.is_flag)
+        ]
+        twice = next((one for one in once if once.count(one) > 1), None)
+        if twice is not None and not ctx.resilient_parsing:
+            raise IcmodelError(f"{max(twice.opts, key=len)} is given twice: keep one")
+        return super().parse_args(ctx, args)
+
+
 def make_app(group: type[TyperGroup] = TyperGroup) -> typer.Typer:
     """Make the typer application for the commands of one module."""
-    return typer.Typer(cls=group, add_completion=False, rich_markup_mode=None)
+    return App(cls=group, add_completion=False, rich_markup_mode=None)
 
 
 def option(name: str, metavar: str, text: str, default: str = "", **more: Any) -> Any:

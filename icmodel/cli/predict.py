@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -147,19 +148,25 @@ def predict(
     icmodel predict --from my-scenarios.xlsx -o answers.xlsx
     """  # noqa: D301
     data = load(dataset)
-    if template is not None:
-        from icmodel.sheets import write_template  # rarely needed
-
-        write_template(template, (data.id, *catalogue()), data.protocols)
-        print_text(
-            f"{template}: fill in a row for each scenario, then `icmodel predict --from {template} -o FILE`\n"
-        )
-        return 0
-    if scenarios is not None:
+    if scenarios is not None or template is not None:
+        way = "--from" if template is None else "--template"
         if protocol is not None or given_options(question):
             raise ScenarioError(
-                "--from takes every parameter from the file: add a column to the file in place of the option"
+                f"{way} takes every parameter from the file: add a column to the file in place of the option"
             )
+        others = {"--message": message, "--message-within": message_within, "--solve": solve}
+        more: dict[str, object] = {
+            "--goodput": goodput,
+            "--all": every,
+            "--why": why,
+            "--json": as_json,
+        }
+        if template is not None:
+            more |= {"--from": scenarios, "-o": output}
+        refuse_options(way, {**others, **more})
+    if template is not None:
+        return empty_sheet(template, data)
+    if scenarios is not None:
         return answer_rows(
             scenarios, output, data, variant, extrapolate=extrapolate, cache=not no_cache
         )
@@ -184,6 +191,27 @@ def predict(
 
     printed = Answer(sections, prediction.to_dict, lambda: metric_records(prediction))
     emit(printed, as_json=as_json, output=output)
+    return 0
+
+
+def refuse_options(way: str, others: Mapping[str, object]) -> None:
+    """Raise ScenarioError if an option is given that does not go with ``way``, such as ``--from``."""
+    given = [name for name, value in others.items() if value]
+    if given:
+        raise ScenarioError(f"{given[0]} does not go with {way}: leave one of them out")
+
+
+def empty_sheet(path: Path, data: Dataset) -> int:
+    """Write an empty table of scenarios, and print how it is answered. An existing file is never overwritten."""
+    from icmodel.sheets import write_template  # rarely needed
+
+    if path.exists():
+        raise ScenarioError(f"{path} already exists: choose another name")
+    write_template(path, (data.id, *catalogue()), data.protocols)
+    print_text(
+        f"{path}: fill in a row for each scenario, then "
+        f"`icmodel predict --from {shlex.quote(str(path))} -o FILE`\n"
+    )
     return 0
 
 

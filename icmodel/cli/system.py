@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -240,7 +241,7 @@ def new(name: NewName, *, output: Output = None) -> None:
         raise NetworkError(f"{path} already exists: choose another name, or name a file with -o")
     with replacing(path) as beside:
         write_text(beside, text)
-    print_text(f"{path}: edit it, then run `icmodel system {path}`\n")
+    print_text(f"{path}: edit it, then run `icmodel system {shlex.quote(str(path))}`\n")
 
 
 # --- check ------------------------------------------------------------------------------------
@@ -319,6 +320,8 @@ def export(name: SystemName, *, form: Format = "saihu", output: JsonFile) -> Non
     from icmodel.system import load
     from icmodel.system.formats import export_system
 
+    if output.suffix.lower() != ".json":
+        raise NetworkError(f"{output} would be JSON: choose a name that ends in .json")
     text, remarks = export_system(load(name), form)
     with replacing(output) as beside:
         write_text(beside, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -148,4 +149,4 @@ def new(name: NewName, *, output: Output = None) -> None:
         raise UseCaseError(f"{path} already exists: choose another name, or name a file with -o")
     with replacing(path) as beside:
         write_text(beside, text)
-    print_text(f"{path}: edit it, then run `icmodel evaluate {path}`\n")
+    print_text(f"{path}: edit it, then run `icmodel evaluate {shlex.quote(str(path))}`\n")

@@ -134,7 +134,7 @@ def read_held_out(
 def _cells(path: Path, body: bytes) -> tuple[list[str], list[list[str]]]:
     """Split a CSV file into the cells of its header, and the cells of its other lines."""
     try:
-        text = body.decode("utf-8")
+        text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = 1 + body.count(b"\n", 0, error.start)
         raise DatasetError(f"{path} line {line}: not UTF-8, {error}") from error

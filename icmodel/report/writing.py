@@ -118,8 +118,16 @@ def page_of(answer: Answer, masthead: Masthead = PLAIN, file: str = "") -> Page:
     """Make the report page of an answer.
 
     ``file`` is the name of the report's file, or empty for a default name.
+
+    Raises
+    ------
+    ReportError
+        If answers of this kind have no report.
     """
-    page: Page = import_module(PAGES[type(answer).__name__]).page(answer, masthead, file)
+    kind = type(answer).__name__
+    if kind not in PAGES:
+        raise ReportError(f"a {kind} has no report: give one of {', '.join(sorted(PAGES))}")
+    page: Page = import_module(PAGES[kind]).page(answer, masthead, file)
     return page
 
 

@@ -164,7 +164,7 @@ class _Column(NamedTuple):
         if self.parse is not None and not self.in_si:
             raise ScenarioError(
                 f"{self.name} is {text} without a unit: write the unit in the cell, or in the column heading, such as "
-                "'payload [B]'"
+                "'payload [B]' or 'rate [1/s]'"
             )
         return number
 

@@ -291,15 +291,15 @@ class Target(ABC):
             progress: Any = json_value(self.journal.read_bytes())
             sweep_id, blocks, size_bytes = (progress[name] for name in ("sweep", "blocks", "bytes"))
             counts = isinstance(blocks, int) and isinstance(size_bytes, int)
+            if sweep_id != self.sweep_id:
+                raise ReportError(
+                    f"{self.partial} belongs to another sweep (another question, dataset or version): "
+                    f"choose another name, or remove {self.journal} to start again"
+                )
             if not counts or not 0 <= blocks <= len(self.blocks) or size_bytes < 0:
                 raise ValueError(f"{blocks} blocks of {size_bytes} B")
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ReportError(f"{self.journal} is damaged: remove it to start again") from error
-        if sweep_id != self.sweep_id:
-            raise ReportError(
-                f"{self.partial} belongs to another sweep (another question, dataset or version): "
-                f"choose another name, or remove {self.journal} to start again"
-            )
         if not self.partial.exists():
             return 0
         if self.partial.is_file() and self.partial.stat().st_size < size_bytes:

@@ -295,7 +295,8 @@ class _CandidatePrediction:
             fitted, notes = model.fit_question(scenario)
             prediction = model.predict(fitted, metrics=self.metrics)
             least_s = model.least_latency_s(replace(fitted, switches=scenario.switches))
-            prediction = with_delays(prediction, scenario, medium, least_s)
+            per_metre = model.data.interconnect.propagation_s_per_m or 0.0
+            prediction = with_delays(prediction, scenario, medium, least_s, per_metre)
             notes = (*notes, *prediction.notes)
             if scenario.distance_m is None and medium is not None:
                 delay = self.derived[MEDIUM_DELAY]

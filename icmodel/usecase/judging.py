@@ -114,8 +114,8 @@ def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: 
         limiting = prediction.bottleneck
         if metric.startswith("latency_"):
             limiting = max(prediction.terms, key=lambda name: prediction.terms[name], default="")
-        elif metric.startswith("cpu_"):
-            limiting = "cpu"
+        elif metric.startswith("cpu_") and limiting != "cpu":
+            limiting = ""  # the cores limit nothing, though their load is judged
     verdict = _with_end_margin(judge(requirement, estimate, limiting))
 
     grows = math.isinf(estimate.low)  # an infinite latency follows from the goodput
@@ -258,22 +258,35 @@ def as_one_connection(scenario: Scenario, model: Model) -> Scenario:
 
 
 def with_delays(
-    prediction: Prediction, scenario: Scenario, medium: Medium | None, least_s: float | None
+    prediction: Prediction,
+    scenario: Scenario,
+    medium: Medium | None,
+    least_s: float | None,
+    known_s_per_m: float = math.inf,
 ) -> Prediction:
     """Widen the latencies of a prediction by the delays of cable and switches that the dataset does not include.
 
     - The delay of the cable is added to the upper end of latencies, not to their standard deviation. Without a medium
-      in the use case, this delay is unknown, and there is no upper end.
+      in the use case, this delay is unknown, and there is no upper end. A scenario without a distance has the cable of
+      the use case.
+    - If the prediction includes the cable at ``known_s_per_m`` [s/m], only what the medium of the use case takes longer
+      is added.
     - With more switches than the dataset includes, there is no upper end.
     - With fewer switches, the lower end is theory's minimum ``least_s`` [s].
     """
     fitted = prediction.scenario
-    unknown = fitted.distance_m is None and scenario.distance_m is not None
-    metres = scenario.distance_m or 0.0 if unknown else 0.0
-    cable_s = metres * medium.propagation_s_per_m if medium else math.inf if metres else 0.0
+    unknown, metres = fitted.distance_m is None, scenario.distance_m
+    if metres is None:
+        metres = 0.0 if medium is None else medium.distance_m
+    if medium is None:
+        cable_s = math.inf if metres and unknown else 0.0
+    else:
+        more_s_per_m = medium.propagation_s_per_m - (0.0 if unknown else known_s_per_m)
+        cable_s = metres * max(more_s_per_m, 0.0)
     more = max(scenario.switches - fitted.switches, 0)
     fewer = scenario.switches < fitted.switches
-    reasons = _joined(*_delay_reasons(metres, cable_s, fitted.switches, scenario.switches))
+    more_m = metres if cable_s else 0.0
+    reasons = _joined(*_delay_reasons(more_m, cable_s, fitted.switches, scenario.switches))
 
     def widened(name: str, one: Estimate) -> Estimate:
         spread = name.endswith("_std_s")

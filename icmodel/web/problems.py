@@ -103,13 +103,25 @@ def problem_of(error: IcmodelError, status: int = 422) -> Problem:
     return Problem(status, str(error), kind, where, mistakes=error.mistakes)
 
 
-def body_problem(errors: Sequence[Any]) -> Problem:
-    """Return the first mistake of a request as a problem; ``errors`` come from pydantic."""
+def body_problem(errors: Sequence[Any], body: object = None) -> Problem:
+    """Return the first mistake of a request as a problem; ``errors`` come from pydantic.
+
+    ``body`` is the parsed body of the request. Parts of a place that are no keys of it are names of types.
+    """
     first = errors[0]
     if first["type"] == "json_invalid":
         reason = str(first.get("ctx", {}).get("error", "")).lower()
         return Problem(400, f"the body is not valid JSON: {reason}", "urn:icmodel:InvalidJson")
-    where = ".".join(map(str, first["loc"][1:])) or str(first["loc"][0])
+    keys, inside = [], body
+    for key in first["loc"][1:]:
+        if isinstance(inside, Mapping):
+            inside = inside.get(key)
+        elif isinstance(inside, list) and isinstance(key, int):
+            inside = inside[key]
+        elif body is not None:
+            break
+        keys.append(str(key))
+    where = ".".join(keys) or str(first["loc"][0])
     if first["type"] == "extra_forbidden":
         sentence = f"the key {where!r} is unknown: /docs lists the keys of each request"
     elif first["type"] == "missing":

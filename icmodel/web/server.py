@@ -94,11 +94,12 @@ async def _answer_problem(request: Request, error: Exception) -> Response:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if request.method == "POST" and kind != "application/json":
             return Problem(415, f"the body is {kind[:80]!r}: send application/json").response()
-        return body_problem(error.errors()).response()
+        return body_problem(error.errors(), error.body).response()
     if isinstance(error, HTTPException):
         sentence = f"{request.method} {request.url.path[:200]!r} is not possible: {error.detail}"
-        if error.status_code == 404:
-            sentence = f"there is nothing at {request.url.path[:200]!r}: /docs lists the available addresses"
+        if error.status_code in (404, 405):
+            asked = "" if error.status_code == 404 else f"for {request.method} "
+            sentence = f"there is nothing {asked}at {request.url.path[:200]!r}: /docs lists the available addresses"
         return Problem(error.status_code, sentence, headers=error.headers).response()
     assert isinstance(error, Problem)
     return error.response()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -303,7 +304,7 @@ def changes(found: SystemPrediction, groups: Groups) -> Iterator[str]:
         yield f"{clause}; a change that takes more breaks the verdict."
     else:
         file = found.system.file or found.system.name
-        yield f"A search for the fewest changes that meet all requirements: icmodel recommend {file}."
+        yield f"A search for the fewest changes that meet all requirements: icmodel recommend {shlex.quote(file)}."
     for name, some in groups.items():
         if some[0].verdict.outcome == NOT_MET:
             yield f"“{name}” at {about(some[0])}: {_remedy(found, some[0])}."

@@ -162,7 +162,12 @@ def arrival(
 
 def without_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
     """Metrics of a stream whose queue grows without limit, with all latencies absent."""
-    none = absent(f"its queue grows without limit: {why}")
+    return unknown_times(metrics, f"its queue grows without limit: {why}")
+
+
+def unknown_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
+    """Metrics of a stream with all latencies absent for the reason ``why``."""
+    none = absent(why)
     return {
         name: none if name.startswith(OF_TIME) else estimate for name, estimate in metrics.items()
     }

@@ -173,7 +173,7 @@ def always_required(system: System) -> tuple[StreamRequirement, ...]:
     """Implied requirements of every stream that produces data, in addition to those of the file.
 
     The produced data must arrive. They must arrive in time if the file states a time shorter than the
-    period. A requirement of the file that demands at least as much replaces an implied requirement.
+    period. Of a stream that may fall short, the rest must arrive in time. A requirement of the file that demands at least as much replaces an implied requirement.
     """
     stated: dict[str, list[StreamRequirement]] = {}
     for required in system.requirements:
@@ -186,10 +186,12 @@ def always_required(system: System) -> tuple[StreamRequirement, ...]:
         if least_bps > 0 and not any(demands_all(stream, required) for required in own):
             limit = Requirement(ARRIVES, GOODPUT, at_least=least_bps, kind=stream.kind)
             implied.append(StreamRequirement(limit, stream.name))
-        if made is None or made.within_s is None or stream.allowed_shortfall_ratio > 0:
+        if made is None or made.within_s is None or stream.allowed_shortfall_ratio >= 1:
             continue
         if not any(demands_its_time(stream, required) for required in own):
-            limit = Requirement(IN_TIME, MESSAGE_TIME, at_most=made.within_s, kind=stream.kind)
+            # the rest arrives no sooner than in time, so a whole message takes longer in proportion
+            most_s = made.within_s / (1 - stream.allowed_shortfall_ratio)
+            limit = Requirement(IN_TIME, MESSAGE_TIME, at_most=most_s, kind=stream.kind)
             implied.append(StreamRequirement(limit, stream.name))
     return tuple(implied)
 

@@ -205,9 +205,8 @@ def added_latencies(
             for resource in resources
             if not held_back or (rates.overloaded[resource] and not gives_way)
         ]
-        between_s, stays_full_s, why = _drain_s(system, rates, full, sender_too=not held_back)
-        if why and held_back:
-            full, why = [], ""
+        sender_too = not held_back or k in rates.refused
+        between_s, stays_full_s, why = _drain_s(system, rates, full, sender_too=sender_too)
         added.append(
             AddedLatency(
                 shifts_s=path.shifts_s,

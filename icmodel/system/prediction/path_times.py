@@ -44,6 +44,8 @@ class PathTimes:
         Least time of the last frame of a message, which may be short.
     frames : int
         Number of frames of a message.
+    behind_bytes : float
+        Payload of full frames that takes as long on the lines as all frames of a message behind the first.
     application_s : float
         Time of the applications at source and sink for a frame.
     bucket_s : float
@@ -57,6 +59,7 @@ class PathTimes:
     least_s: float
     last_frame_s: float
     frames: int
+    behind_bytes: float
     application_s: float
     bucket_s: float
     shifts_s: dict[str, float]
@@ -107,6 +110,7 @@ def _times(path: _Path, measured: _MeasuredPath | None) -> PathTimes:
         least_s=least_s,
         last_frame_s=last_frame_s,
         frames=frames,
+        behind_bytes=path.behind_bytes,
         application_s=path.application_s,
         bucket_s=path.bucket_s(),
         shifts_s=shifts_s,
@@ -256,6 +260,18 @@ class _Path:
             last.append(Packets(number, left, longest, end, end))
         # A shorter frame takes no longer, except by errors of the estimate and by fragments rounded to 8 B.
         return min(full_s - stored_s + self.stored_s(last), full_s), whole + 1
+
+    @property
+    def behind_bytes(self) -> float:
+        """Payload of full frames that takes as long on the lines as all frames of a message behind the first [B].
+
+        A short last frame has all its headers, and at least the minimum size of a packet.
+        """
+        left = max(self.message_bytes - self.payload_bytes, 0.0)
+        if not left:
+            return 0.0
+        frames = (on.merged.sum_bits / on.frame.sum_bits - 1 for on in self.packed)
+        return max(left, *(frame * self.payload_bytes for frame in frames))
 
     def bucket_s(self) -> float:
         """Longest time that a frame waits because the token bucket of a link is empty [s].

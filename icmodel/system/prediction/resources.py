@@ -42,6 +42,7 @@ from icmodel.system.sharing.allocation import (
     shaped,
     share,
     strict_priority,
+    usable_windows,
     weighted,
 )
 from icmodel.system.sharing.loss import NOWHERE
@@ -204,7 +205,7 @@ def shared_resources(
         for stream in streams
     ]
     return SharedResources(
-        resources=_resources(system, list(numbers), queued),
+        resources=_resources(system, packets, list(numbers), queued),
         flows=flows,
         keys=list(numbers),
         frame_packets=np.array(frame_packets),
@@ -277,17 +278,25 @@ def _cores(
     yield (own, used / (stream.cores or 1)) if stated or math.isnan(goodput_bps) else None
 
 
-def _resources(system: System, keys: Sequence[ResourceKey], queued: Set[str]) -> Resources:
+def _resources(
+    system: System, packets: Packing, keys: Sequence[ResourceKey], queued: Set[str]
+) -> Resources:
     """Capacity, priority class and scheduling rule of each resource.
 
     Classes of a port share the port's rate; classes of an interface in ``queued`` share a capacity of 1.
     """
     sizes: dict[str, dict[int, list[float]]] = {}  # port -> priority -> sizes of its packets [B]
+    on_wire: dict[str, dict[int, list[float]]] = {}  # port -> priority -> the same with headers [b]
     for stream in system.streams.values():
-        most = min(link.mtu_bytes for link in system.links_of(stream))
-        for name in stream.path:
+        links = system.links_of(stream)
+        most = min(link.mtu_bytes for link in links)
+        for name, link in zip(stream.path, links, strict=True):
             here = sizes.setdefault(name, {}).setdefault(stream.priority, [])
             here.append(min(stream.payload_bytes, most))
+            if isinstance(system.ports[name].scheduler, Gates):
+                packed = packets.of(stream, link).message
+                bits = on_wire.setdefault(name, {}).setdefault(stream.priority, [])
+                bits += (packed.shortest_bits, packed.longest_bits)
     numbers: dict[tuple[str, str], int] = {}
     disciplines: dict[int, Discipline] = {}
     capacity = []
@@ -302,7 +311,11 @@ def _resources(system: System, keys: Sequence[ResourceKey], queued: Set[str]) ->
             continue
         number = numbers[kind, place] = len(numbers)
         mean_bytes = {k: sum(some) / len(some) for k, some in sizes[place].items()}
-        rule = _discipline(port, mean_bytes)
+        packets_s = {
+            k: (min(some) / port.rate_bps, max(some) / port.rate_bps)
+            for k, some in on_wire.get(place, {}).items()
+        }
+        rule = _discipline(port, mean_bytes, packets_s)
         if rule is not None and kind == INTERFACE:
             rule = partial(scaled, rule=rule, rate_bps=port.rate_bps)
         if rule is not None:
@@ -315,13 +328,17 @@ def _resources(system: System, keys: Sequence[ResourceKey], queued: Set[str]) ->
     )
 
 
-def _discipline(port: Port, mean_bytes: Mapping[int, float]) -> Discipline | None:
+def _discipline(
+    port: Port, mean_bytes: Mapping[int, float], packets_s: Mapping[int, tuple[float, float]]
+) -> Discipline | None:
     """Rule by which the classes of a port share its rate; ``None`` if all classes wait in one queue.
 
     Parameters
     ----------
     mean_bytes : mapping
         Priority -> mean packet size [B]. It converts weights in packets to weights in bytes.
+    packets_s : mapping
+        Priority -> times to send the shortest and the longest packet at a port with gates [s].
     """
     match port.scheduler:
         case StrictPriority():
@@ -336,5 +353,6 @@ def _discipline(port: Port, mean_bytes: Mapping[int, float]) -> Discipline | Non
         case Dscp(classes=behaviours):
             return partial(differentiated, behaviours=behaviours)
         case Gates(windows=windows):
-            return partial(gated, windows=[(one.duration_s, one.open) for one in windows])
+            opened = [(one.duration_s, tuple(one.open)) for one in windows]
+            return partial(gated, windows=usable_windows(opened, packets_s))
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,7 @@ from icmodel.system.prediction.arrival import (
     overloaded_hosts,
     overloaded_streams,
     times_of_arrivals,
+    unknown_times,
     without_times,
 )
 from icmodel.system.prediction.bounding import NETWORK
@@ -55,6 +57,7 @@ from icmodel.system.prediction.throughput import (
 from icmodel.system.sharing import SAME
 
 MEAN = "latency_mean_s"
+MAX = "latency_max_s"
 MESSAGE_TIMES = (MEAN, "latency_p99_s", "latency_max_s")
 """Latencies of whole messages that are reported as absent if no message arrives whole."""
 VIRTUAL = "the worst runs of a virtual machine"
@@ -64,6 +67,9 @@ BUFFER = "buffer"
 """Name of the bottleneck if a stream loses data only at a stated buffer."""
 TAKEN = "frames that hosts take"
 """Part of a stream that its bound covers if hosts may drop or hold back frames below their limits."""
+FULL_INTERFACE = "the sender's own port is full, and its frames wait there without limit"
+SMALL_WINDOW = "its TCP window passes less at once than is sent at once: give it a larger window"
+WORK_TOGETHER = "the work of applications on frames that come together is not bounded"
 UNBOUNDED = "more may come to a port of its path than the port can send"
 CROWDED = "other streams hold it back, so its frames may wait in its host longer than alone"
 NO_LATENCY = "no latency of a frame is known"
@@ -91,6 +97,9 @@ def stream_predictions(
     for dataset in questions.datasets:
         if any("virtual machine" in limit for limit in dataset.model.data.known_limits):
             virtual.update(dataset.streams.tolist())
+    streams = system.streams.values()
+    sent = Counter(one.source for one in streams if system.devices[one.source].app_send_s)
+    received = Counter(one.sink for one in streams if system.devices[one.sink].app_recv_s)
     return {
         name: _StreamResults(
             index=index,
@@ -106,6 +115,7 @@ def stream_predictions(
             full_host=full_hosts.get(name, ""),
             virtual=index in virtual,
             stated=StatedTimes.of(system, stream),
+            shares_work=sent[stream.source] > 1 or received[stream.sink] > 1,
         ).prediction(system)
         for index, (name, stream) in enumerate(system.streams.items())
     }
@@ -128,6 +138,8 @@ class _StreamResults:
         Reason why a host of the stream surely has too few cores; empty otherwise.
     virtual : bool
         Whether the stream's dataset was measured between virtual machines.
+    shares_work : bool
+        Whether an application at an end of the stream also works on frames of other streams.
     stated : StatedTimes
         Latency and core time that the stream's devices state in the system file.
     """
@@ -145,6 +157,7 @@ class _StreamResults:
     full_host: str
     virtual: bool
     stated: StatedTimes
+    shares_work: bool
 
     def prediction(self, system: System) -> StreamPrediction:
         """Predict the stream's goodput and latency, whether all its data arrive, and its latency bound."""
@@ -159,6 +172,10 @@ class _StreamResults:
         arrives = arrival(system, stream, goodput, limit, self.overloads, self.full_host)
         if arrives.grows:
             metrics, times = without_times(metrics, arrives.why), without_times(times, arrives.why)
+        elif self.waits_at_sender:
+            metrics, times = (without_times(some, FULL_INTERFACE) for some in (metrics, times))
+        elif is_elastic(stream) and (stream.window_bytes or math.inf) < stream.payload_bytes:
+            metrics, times = (unknown_times(some, SMALL_WINDOW) for some in (metrics, times))
         elif goodput.low < stream.produced_bps * (1 - SAME):
             metrics, times = times_of_arrivals(metrics), times_of_arrivals(times)
 
@@ -166,8 +183,18 @@ class _StreamResults:
         terms |= {f"queue at {port}": time for port, time in self.added.queues_s.items()}
         bound, no_bound = self.bound(arrives, limit, goodput)
         if self.as_stated:
+            if (
+                bound is not None
+                and bound.whole
+                and not {NETWORK, ARRIVING, TAKEN} & set(bound.covers)
+            ):
+                times = {name: limited_to(bound.value_s, one) for name, one in times.items()}
+                metrics[AT_ONCE] = limited_to(bound.value_s, metrics[AT_ONCE])
             most_s = math.inf if bound is None else bound.value_s
             metrics |= self.stated.bounded(metrics, most_s, sent_at_once=frames_at_once(stream))
+            greatest = times.get(MAX, absent(""))
+            if math.isinf(metrics[MAX].high) and not greatest.absent:
+                times = {**times, MAX: replace(greatest, high=math.inf, why=metrics[MAX].why)}
         loss = self.buffers.losses.get(self.index)
         if limit == "request" and loss is not None and loss.value > SAME:
             limit, where = BUFFER, loss.at
@@ -193,6 +220,15 @@ class _StreamResults:
         """Whether both devices state their latency, and the sender sends its whole request."""
         asked_bps = self.stream.requested_goodput_bps
         return self.stated.both and passes_whole(self.share, asked_bps)
+
+    @property
+    def waits_at_sender(self) -> bool:
+        """Whether the sender's own port is full, so that its frames wait there without limit.
+
+        The latencies of a dataset include such a queue.
+        """
+        held_back = bool(self.rates.held_back[self.index]) and self.refused is not None
+        return held_back and bool(self.stream.produced_bps) and self.share.at == self.stream.path[0]
 
     @property
     def sent_again(self) -> str:
@@ -358,10 +394,11 @@ class _StreamResults:
         made, payload_bytes = self.stream.producer, self.stream.payload_bytes
         size_bytes = 0.0 if made is None else made.message_bytes
         if math.isfinite(frame.high):
-            return sent_at_once(Message(size_bytes), payload_bytes, frame, goodput)
+            message = Message(max(size_bytes, payload_bytes + self.path.behind_bytes))
+            return sent_at_once(message, payload_bytes, frame, goodput)
         if frame.absent or goodput.absent or goodput.high <= 0:
             return frame
-        before_s = 8 * (size_bytes - payload_bytes) / goodput.high
+        before_s = 8 * self.path.behind_bytes / goodput.high
         return replace(frame, value=frame.value + before_s, low=frame.low + before_s)
 
     # --- bottleneck and bound -----------------------------------------------------------------
@@ -383,14 +420,21 @@ class _StreamResults:
         if less := self.less_passes(limit, goodput):
             return None, f"{less}: {arrives.why}" if arrives.why else less
         worst, stream = self.buffers.bounds, self.stream
-        bound = worst.of(stream)
+        bound, made = worst.of(stream), stream.producer
+        at_once = made is not None and made.kind in BURSTS
+        most_bytes = made.message_bytes if made is not None and at_once else stream.payload_bytes
+        if is_elastic(stream) and (stream.window_bytes or math.inf) < most_bytes:
+            return None, SMALL_WINDOW
+        several = self.shares_work or (at_once and stream.frames_a_message > 1)
+        if several and self.path.application_s:
+            return None, WORK_TOGETHER
         if bound is None:
             return None, worst.why or self.sent_again or UNBOUNDED
         fastest_bps = self.rates.fastest.estimate("goodput_bps", self.index).value
         slowed = self.share.elastic and goodput.value < fastest_bps * (1 - SAME)
         if slowed and self.rates.held_back[self.index] and NETWORK not in bound.covers:
             return None, CROWDED
-        made, covers, application_s = stream.producer, bound.covers, self.path.application_s
+        covers, application_s = bound.covers, self.path.application_s
         if self.virtual and NETWORK not in covers:
             covers = (*covers, VIRTUAL)
         falls_short = goodput.low < stream.produced_bps * (1 - SAME)
@@ -401,7 +445,7 @@ class _StreamResults:
             value_s=bound.value_s + application_s,
             covers=covers,
             application_s=application_s,
-            whole=stream.frames_a_message == 1 or (made is not None and made.kind in BURSTS),
+            whole=stream.frames_a_message == 1 or at_once,
         )
         return with_applications, ""
 
@@ -428,3 +472,11 @@ class _StreamResults:
         """Bottleneck of the stream in its dataset's answer; empty without an answer."""
         code = int(self.rates.beside.bottleneck[self.index])
         return BOTTLENECKS[code] if code >= 0 else ""
+
+
+def limited_to(most_s: float, time: Estimate) -> Estimate:
+    """Limit a latency to its bound [s]."""
+    if time.absent:
+        return time
+    value, low, high = (min(end, most_s) for end in time.ends)
+    return replace(time, value=value, low=low, high=high)

@@ -461,6 +461,60 @@ def gated(
     return available
 
 
+def usable_windows(
+    windows: Sequence[tuple[float, tuple[int, ...]]],
+    packets_s: Mapping[int, tuple[float, float]],
+) -> list[tuple[float, tuple[int, ...]]]:
+    """Shorten the windows of gates to the times that whole packets use.
+
+    A packet begins only if it ends before its gate closes (IEEE 802.1Q-2022 §8.6.8.4). Adjacent windows in which a class
+    is open count as one. A class without room for its shortest packet is left out of a window. A window of one
+    class alone is cut to the most packets that fit.
+
+    Parameters
+    ----------
+    windows : sequence of (duration [s], priorities with an open gate)
+    packets_s : mapping
+        Priority -> times to send its shortest and its longest packet [s].
+
+    Examples
+    --------
+    >>> usable_windows([(3.0, (7,)), (5.0, (0, 7))], {0: (6.0, 6.0), 7: (5.0, 5.0)})
+    [(3.0, (7,)), (5.0, (7,))]
+    >>> usable_windows([(8.0, (7,)), (2.0, (0,))], {7: (5.0, 5.0)})
+    [(5.0, (7,)), (3.0, ()), (2.0, (0,))]
+    """
+    used: list[dict[int, float]] = [
+        {} for _ in windows
+    ]  # share of each window that a class can use
+    for priority in {one for _, priorities in windows for one in priorities}:
+        shortest, longest = packets_s.get(priority, (0.0, 0.0))
+        closed = [k for k, (_, priorities) in enumerate(windows) if priority not in priorities]
+        first = closed[0] if closed else 0
+        runs: list[list[int]] = [[]]
+        for k in (*range(first, len(windows)), *range(first)):
+            if priority in windows[k][1]:
+                runs[-1].append(k)
+            elif runs[-1]:
+                runs.append([])
+        for run in runs:
+            whole_s = math.fsum(windows[k][0] for k in run)
+            if not closed or shortest <= 0 or whole_s <= 0:
+                share = 1.0
+            else:
+                share = min(math.floor(whole_s / shortest * (1 + SAME)) * longest / whole_s, 1.0)
+            for k in run:
+                used[k][priority] = share
+    usable: list[tuple[float, tuple[int, ...]]] = []
+    for (duration, priorities), shares in zip(windows, used, strict=True):
+        fitting = tuple(one for one in priorities if shares[one] > 0)
+        share = shares[fitting[0]] if len(fitting) == 1 else 1.0
+        usable.append((duration * share, fitting))
+        if share < 1:
+            usable.append((duration * (1 - share), ()))
+    return usable
+
+
 def differentiated(
     rate_bps: float, demand: Classes, behaviours: Mapping[int, str]
 ) -> dict[int, float]:
