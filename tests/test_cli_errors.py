@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 import subprocess
@@ -178,6 +179,14 @@ def test_a_bad_question_is_one_sentence(refused: Refused, command: str, what: st
             "sweep --payload '64 B' -o grid.html",
             ["'grid.html'", ".csv, .json, .nc, .parquet, .txt, .xlsx or .zarr"],
         ),
+        ("predict --payload '64 B' --payload '1 B'", ["--payload", "given twice"]),
+        ("compare --rates 10 --rates 25", ["--rates", "given twice"]),
+        ("predict --from s.csv -o a.csv --solve rate", ["--solve", "--from", "leave one"]),
+        ("predict --from s.csv -o a.csv --all", ["--all", "--from"]),
+        ("predict --template s.csv --payload '1 B'", ["--template", "column"]),
+        ("predict --template s.csv -o a.csv", ["-o", "--template"]),
+        ("predict --template .", [". already exists", "another name"]),
+        ("system export imaging -o imaging.xml", ["imaging.xml", ".json"]),
         ("sweep --rate 1/s", ["no payload", '--payload "64 B..65535 B"']),
         ("sweep --payload '64 B' --cores '2 cores'", ["'2 cores'", "1,4", "1..4"]),
         ("sweep --payload '64 B' --switches 0.5", ["'0.5'", "whole number"]),
@@ -361,3 +370,20 @@ def test_a_defect_differs_from_a_wrong_question(
     monkeypatch.setenv("ICMODEL_TRACEBACK", "1")
     with pytest.raises(ModuleNotFoundError):
         main(["datasets", "check", "ethernet-1g-2010"])
+
+
+def test_a_closed_standard_output_is_no_defect(tmp_path: Path) -> None:
+    """The answer in a file is whole, and the exit code is that of the verdict."""
+    command = f"{shlex.quote(sys.executable)} -m icmodel evaluate imaging -o answer.json >&-"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=tmp_path,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    assert (
+        json.loads((tmp_path / "answer.json").read_text(encoding="utf-8"))["verdict"] == "not met"
+    )

@@ -179,3 +179,7 @@ def test_json_knows_no_such_number(number: float) -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_json_keeps_finite_numbers(number: float) -> None:
     assert number_or_none(number) == number
+
+
+def test_a_byte_order_mark_of_an_editor_is_no_part_of_the_text() -> None:
+    assert toml("\ufeffname = 'x'") == {"name": "x"}

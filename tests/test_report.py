@@ -154,6 +154,12 @@ def test_another_ending_is_refused_and_nothing_written(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_answer_without_a_report_is_one_sentence(tmp_path: Path) -> None:
+    answer = icmodel.Model("ethernet-10g-2012").predict(payload="1448 B")
+    with pytest.raises(ReportError, match="a Prediction has no report: give one of"):
+        report(answer, tmp_path / "x.html")  # type: ignore[arg-type]
+
+
 def test_a_missing_folder_is_one_sentence(small: Evaluation, tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="cannot be written: there is no folder"):
         report(small, tmp_path / "missing" / "report.md")

@@ -411,6 +411,7 @@ def test_points_outside_are_marked_when_extrapolated(model: icmodel.Model) -> No
         ({"payload_bytes": [[64]]}, "one-dimensional"),
         ({"payload_bytes": "64 B"}, "payload="),
         ({"payload": 64}, "no unit"),
+        ({"payload": ["64 B", "1448 B"]}, "write one text"),
         ({"payload": "64 B", "payload_bytes": 64}, "given twice"),
         ({"rate_fps": [-1.0, 1.0]}, "-1.0"),
         ({"rate_fps": math.nan}, "nan"),

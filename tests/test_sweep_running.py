@@ -209,6 +209,9 @@ def test_a_partial_file_of_another_sweep_is_kept_and_named(
         sweep_to_file(model, path, **{**QUESTION, "cores": "1"})
     journal = path.with_name("grid.csv.progress")
     progress = json.loads(journal.read_text())
+    journal.write_text(json.dumps({**progress, "blocks": 10**6}))  # more than the other sweep has
+    with pytest.raises(ReportError, match="belongs to another sweep"):
+        sweep_to_file(model, path, **{**QUESTION, "cores": "1"})
     for damaged in ("{", {"bytes": 1e400}, {"blocks": -1}, {"blocks": 1.0}, {"bytes": -1}):
         text = damaged if isinstance(damaged, str) else json.dumps({**progress, **damaged})
         journal.write_text(text)

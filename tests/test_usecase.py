@@ -698,14 +698,29 @@ def test_a_cable_the_dataset_does_not_know_raises_the_upper_end(toy: Dataset) ->
         "requirement": 'metric = "latency_mean_s"\nat_most = "110.4 us"',
         "more": "[medium]\ndistance_m = 100\npropagation_s_per_m = 5e-9",
     }
-    at_hand = judged(toy, **parts)
+    at_hand = judged(toy, requirement=parts["requirement"])
     assert at_hand.outcome == "met"
     scenario = 'protocol = "tcp"\npayload = "1000 B"\nrate = "125000/s"\ndistance = "100 m"'
     far = judged(toy, **parts, scenario=scenario)
     assert far.outcome == "undecided"
     assert far.verdict.estimate.high - at_hand.verdict.estimate.high == pytest.approx(0.5e-6)
     assert "100 m of cable" in far.verdict.why
+    unsaid = judged(toy, **parts)  # without a distance, the cable of the medium counts
+    assert unsaid.verdict.estimate.high == far.verdict.estimate.high
     assert "switch" not in far.verdict.why
+
+
+def test_a_medium_slower_than_the_dataset_s_cable_raises_the_upper_end() -> None:
+    known = Model(load("ethernet-10g-2012")).predict(
+        protocol="tcp", payload_bytes=1448, distance_m=100.0
+    )
+    medium = Medium(distance_m=100.0, propagation_s_per_m=5e-9)
+    raised = with_delays(known, known.scenario, medium, None, known_s_per_m=4e-9)
+    more = [
+        one - other
+        for one, other in zip(raised.latency_mean_s.ends, known.latency_mean_s.ends, strict=True)
+    ]
+    assert more == pytest.approx([0, 0, 100e-9], abs=1e-15)
 
 
 def test_a_cable_the_dataset_knows_is_counted_once() -> None:

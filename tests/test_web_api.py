@@ -240,6 +240,15 @@ def test_a_request_has_exactly_the_words_of_the_command_line() -> None:
     assert body.question() == Question(payload="64 B", cores="4", option=["nagle=off"])
 
 
+@pytest.mark.parametrize("cores", [2.5, -1, True])
+def test_a_wrong_count_is_named_by_its_key(server: Server, cores: object) -> None:
+    assert problem(server.post("predict", {"payload": "64 B", "cores": cores}))["where"] == "cores"
+
+
+def test_a_wrong_path_of_a_post_says_where_the_right_ones_stand(server: Server) -> None:
+    assert "/docs lists" in problem(server.post("predicts", {}))["detail"]
+
+
 def test_a_mistake_in_toml_has_its_line(server: Server) -> None:
     answer = problem(server.post("system/check", {"toml": "schema_version = 1\nname = \n"}))
     assert answer["where"] == "line 2, column 8"

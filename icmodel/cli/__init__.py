@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -161,6 +162,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = print_warning  # type: ignore[assignment]
     # Set before numpy is imported. The matrices of a fit are small, so more BLAS threads only wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller, as by `>&-`
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # if the terminal has no µ, print ?

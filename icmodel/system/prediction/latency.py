@@ -119,7 +119,7 @@ class AddedLatency:
         if statistic == "std":
             return self._with_reasons(own, (math.hypot(end, self.std_s) for end in own.ends))
         shift = math.fsum(self.shifts_s.values())
-        value, low, high = (end + shift for end in own.ends)
+        value, low, high = (max(end + shift, 0.0) for end in own.ends)
         if statistic == "min":
             return self._with_reasons(own, (value, low, high))
         if statistic == "max":
