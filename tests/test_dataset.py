@@ -434,7 +434,6 @@ def test_empty_cells_come_first_and_unlimited_last() -> None:
         [*AXES, "zeta", "alpha", *REST],
         [*AXES, "alpha", "alpha", *REST],
         [*(name.upper() for name in AXES), *REST],
-        ["\ufeffprotocol", *AXES[1:], *REST],
     ],
 )
 def test_wrong_columns_are_named(columns: list[str]) -> None:
@@ -444,6 +443,12 @@ def test_wrong_columns_are_named(columns: list[str]) -> None:
     said = str(caught.value)
     assert said.startswith(f"points.csv line 1: the columns must be {', '.join(AXES)}, then")
     assert said.endswith(f"found {', '.join(columns)}")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_column() -> None:
+    body = ("\ufeff" + ",".join([*AXES, *REST]) + "\n").encode()
+    with pytest.raises(DatasetError, match="has no rows"):
+        read_points(Path("points.csv"), body)
 
 
 def test_an_empty_file_has_no_columns() -> None:
