@@ -50,8 +50,9 @@ ORDERS = (
     ("latency_min_s", "latency_p50_s", "latency_p99_s", "latency_p999_s", "latency_max_s"),
 )
 ARRIVING = "frames that arrive"
-TAKEN = "frames that hosts take"
 """What a bound covers where a buffer that is said may lose some."""
+TAKEN = "frames that hosts take"
+"""What a bound covers where hosts may let less pass than is requested."""
 PACKETS = 400
 """Of each simulated run."""
 RUNS = 6

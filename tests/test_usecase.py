@@ -728,7 +728,7 @@ def test_a_cable_the_dataset_knows_is_counted_once() -> None:
         protocol="tcp", payload_bytes=1448, distance_m=100.0
     )
     again = with_delays(
-        known, known.scenario, Medium(distance_m=100.0, propagation_s_per_m=5e-9), None
+        known, known.scenario, Medium(distance_m=100.0, propagation_s_per_m=5e-9), None, 5e-9
     )
     assert again.latency_mean_s.ends == known.latency_mean_s.ends
 
@@ -737,7 +737,7 @@ def test_more_switches_open_the_upper_end_and_fewer_the_lower() -> None:
     known = Model(load("ethernet-10g-2012")).predict(protocol="tcp", payload_bytes=1448, switches=1)
     _, low, high = known.latency_mean_s.ends
     fewer, more = (
-        with_delays(known, dataclasses.replace(known.scenario, switches=count), None, 1e-6)
+        with_delays(known, dataclasses.replace(known.scenario, switches=count), None, 1e-6, 0.0)
         for count in (0, 2)
     )
     assert fewer.latency_mean_s.ends[1:] == (1e-6, high)

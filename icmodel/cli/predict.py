@@ -154,16 +154,18 @@ def predict(
             raise ScenarioError(
                 f"{way} takes every parameter from the file: add a column to the file in place of the option"
             )
-        others = {"--message": message, "--message-within": message_within, "--solve": solve}
-        more: dict[str, object] = {
+        others: dict[str, object] = {
+            "--message": message,
+            "--message-within": message_within,
+            "--solve": solve,
             "--goodput": goodput,
             "--all": every,
             "--why": why,
             "--json": as_json,
         }
         if template is not None:
-            more |= {"--from": scenarios, "-o": output}
-        refuse_options(way, {**others, **more})
+            others |= {"--from": scenarios, "-o": output}
+        refuse_options(way, others)
     if template is not None:
         return empty_sheet(template, data)
     if scenarios is not None:

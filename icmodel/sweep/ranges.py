@@ -116,8 +116,9 @@ def number_axis(name: str, value: object, data: Dataset, rows: tuple[Point, ...]
         texts = range_values(name, value, known)
         return Axis(si_name, texts, fixed=len(texts) == 1 and ".." not in value)
     if name != si_name:
-        if np.ndim(value) and all(isinstance(one, str) for one in _list(name, value)):  # type: ignore[arg-type]
-            joined = ", ".join(map(str, _list(name, value)))
+        listed = list(value) if isinstance(value, (list, tuple)) else []
+        if listed and all(isinstance(one, str) for one in listed):
+            joined = ", ".join(map(str, listed))
             raise ScenarioError(f"{name} is a list of texts: write one text, {name}={joined!r}")
         raise ScenarioError(
             f"{name}={value!r} has no unit: write a text with units, or {si_name}= for numbers in SI"

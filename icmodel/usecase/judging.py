@@ -262,7 +262,7 @@ def with_delays(
     scenario: Scenario,
     medium: Medium | None,
     least_s: float | None,
-    known_s_per_m: float = math.inf,
+    known_s_per_m: float,
 ) -> Prediction:
     """Widen the latencies of a prediction by the delays of cable and switches that the dataset does not include.
 

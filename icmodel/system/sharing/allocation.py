@@ -468,8 +468,8 @@ def usable_windows(
     """Shorten the windows of gates to the times that whole packets use.
 
     A packet begins only if it ends before its gate closes (IEEE 802.1Q-2022 §8.6.8.4). Adjacent windows in which a class
-    is open count as one. A class without room for its shortest packet is left out of a window. A window of one
-    class alone is cut to the most packets that fit.
+    is open count as one. A class without room for its shortest packet is left out of a window. A window in which one
+    class alone sends is cut to the most packets that fit.
 
     Parameters
     ----------
@@ -483,10 +483,11 @@ def usable_windows(
     [(3.0, (7,)), (5.0, (7,))]
     >>> usable_windows([(8.0, (7,)), (2.0, (0,))], {7: (5.0, 5.0)})
     [(5.0, (7,)), (3.0, ()), (2.0, (0,))]
+    >>> usable_windows([(8.0, (0, 7)), (2.0, ())], {7: (5.0, 5.0)})  # class 0 sends nothing
+    [(5.0, (0, 7)), (3.0, ()), (2.0, ())]
     """
-    used: list[dict[int, float]] = [
-        {} for _ in windows
-    ]  # share of each window that a class can use
+    # share of each window that a class can use
+    used: list[dict[int, float]] = [{} for _ in windows]
     for priority in {one for _, priorities in windows for one in priorities}:
         shortest, longest = packets_s.get(priority, (0.0, 0.0))
         closed = [k for k, (_, priorities) in enumerate(windows) if priority not in priorities]
@@ -508,7 +509,8 @@ def usable_windows(
     usable: list[tuple[float, tuple[int, ...]]] = []
     for (duration, priorities), shares in zip(windows, used, strict=True):
         fitting = tuple(one for one in priorities if shares[one] > 0)
-        share = shares[fitting[0]] if len(fitting) == 1 else 1.0
+        sending = [one for one in fitting if one in packets_s]
+        share = shares[sending[0]] if len(sending) == 1 else 1.0
         usable.append((duration * share, fitting))
         if share < 1:
             usable.append((duration * (1 - share), ()))
