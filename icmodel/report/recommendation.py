@@ -341,7 +341,7 @@ def value_text(verdict: Verdict) -> str:
     An unknown or undecided value is shown as its interval. A value that grows without limit is named as such.
     """
     limit, estimate = verdict.requirement, verdict.estimate
-    if estimate.absent and verdict.outcome == NOT_MET:
+    if verdict.outcome == NOT_MET and not math.isfinite(estimate.low):
         return "grows without limit"
     if estimate.absent or verdict.outcome == UNDECIDED:
         return interval(limit.metric, estimate) or "unknown"

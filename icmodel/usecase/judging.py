@@ -385,11 +385,11 @@ def share_bps(alone_bps: float, endpoints: int, others_bps: float) -> float:
 def estimate_for(metric: str, known: StreamBounds) -> Estimate:
     """Return the estimate of a metric by which a requirement is judged.
 
-    A latency without a predicted value is estimated by half a round trip. If the round trip is unknown too, the latency
-    is estimated by guaranteed bounds.
+    A latency without a predicted interval is estimated by half a round trip. If the round trip is unknown too, the
+    latency is estimated by guaranteed bounds.
     """
     own = known.metrics.get(metric)
-    if own is not None and not own.absent:
+    if own is not None and not math.isnan(own.low):
         return own
     reason = own.why if own is not None and own.why else f"this dataset gives no {metric}"
     if metric == "goodput_bps" and known.greatest_goodput_bps is not None:

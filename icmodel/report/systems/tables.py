@@ -98,7 +98,7 @@ def value_text(one: Judged) -> str:
     verdict = one.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     whole = f" (whole {MESSAGE})" if one.of == MESSAGE else ""
-    if estimate.absent and verdict.outcome == NOT_MET:
+    if verdict.outcome == NOT_MET and not math.isfinite(estimate.low):
         return GROWS
     if estimate.absent or math.isinf(estimate.high):
         return f"{interval(metric, estimate) or 'unknown'}{whole}"

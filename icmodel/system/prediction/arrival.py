@@ -162,15 +162,23 @@ def arrival(
 
 def without_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
     """Metrics of a stream whose queue grows without limit, with all latencies absent."""
-    return unknown_times(metrics, f"its queue grows without limit: {why}")
-
-
-def unknown_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
-    """Metrics of a stream with all latencies absent for the reason ``why``."""
-    none = absent(why)
+    none = absent(f"its queue grows without limit: {why}")
     return {
         name: none if name.startswith(OF_TIME) else estimate for name, estimate in metrics.items()
     }
+
+
+def unknown_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
+    """Metrics of a stream whose frames may wait any time, for the reason ``why``: of latencies only the low is known."""
+    unknown = {}
+    for name, estimate in metrics.items():
+        if not name.startswith(OF_TIME):
+            unknown[name] = estimate
+        elif math.isnan(estimate.low) or name.endswith("_std_s"):
+            unknown[name] = absent(why)
+        else:
+            unknown[name] = replace(estimate, value=math.nan, high=math.inf, why=why)
+    return unknown
 
 
 def times_of_arrivals(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:

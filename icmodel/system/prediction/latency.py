@@ -69,6 +69,8 @@ class AddedLatency:
         Time to drain the buffers of overloaded ports, which stay full [s].
     meanwhile_s : float
         Time that full ports spend on packets of other streams while the frame's own packets arrive [s].
+    floor_s : float
+        Time that no frame falls below on its path [s].
     why : str
         Reason why the wait is unknown; empty if the wait is known.
     """
@@ -83,6 +85,7 @@ class AddedLatency:
     between_s: float = 0.0
     stays_full_s: float = 0.0
     meanwhile_s: float = 0.0
+    floor_s: float = 0.0
     why: str = ""
 
     @property
@@ -111,15 +114,17 @@ class AddedLatency:
         own, mean : Estimate
             The metric and the mean latency, both from the dataset.
         """
-        if own.absent or self.nothing:
+        if own.absent or (self.nothing and own.low >= self.floor_s):
             return own
-        if self.why:
-            return absent(self.why)
         statistic = name.removeprefix("latency_").removesuffix("_s")
         if statistic == "std":
+            if self.why:
+                return absent(self.why)
             return self._with_reasons(own, (math.hypot(end, self.std_s) for end in own.ends))
         shift = math.fsum(self.shifts_s.values())
-        value, low, high = (max(end + shift, 0.0) for end in own.ends)
+        value, low, high = (max(end + shift, self.floor_s) for end in own.ends)
+        if self.why:  # the wait adds any time
+            return replace(own, value=math.nan, low=low, high=math.inf, why=self.why)
         if statistic == "min":
             return self._with_reasons(own, (value, low, high))
         if statistic == "max":
@@ -223,6 +228,7 @@ def added_latencies(
                 between_s=between_s,
                 stays_full_s=stays_full_s,
                 meanwhile_s=float(queues.meanwhile_s[k, endless[k]].sum()) if full else 0.0,
+                floor_s=path.floor_s,
                 why=why,
             )
         )
@@ -293,7 +299,8 @@ def latencies(own: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Est
     if added.nothing or not known:
         return found
     upper = {f"latency_{name}_s" for name, share in QUANTILES.items() if share > MEDIAN}
-    ends = {name: np.array(estimate.ends) for name, estimate in known.items()}
+    floor = {name: 0.0 if name.endswith("_std_s") else added.floor_s for name in known}
+    ends = {name: np.maximum(estimate.ends, floor[name]) for name, estimate in known.items()}
     least = ends.get("latency_mean_s", np.full(3, -np.inf))
     above: dict[str, Floats] = {
         name: np.maximum(each, least) if name in upper else each for name, each in ends.items()

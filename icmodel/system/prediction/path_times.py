@@ -54,6 +54,8 @@ class PathTimes:
         Cause -> time to add to the dataset's latency; causes are the application, switches and cables.
     contained_s : float
         Least part of the dataset's latency that its network caused; 0 without a dataset.
+    floor_s : float
+        Time that no frame falls below on this path. A full token bucket passes a frame at once.
     """
 
     least_s: float
@@ -64,6 +66,7 @@ class PathTimes:
     bucket_s: float
     shifts_s: dict[str, float]
     contained_s: float
+    floor_s: float
 
 
 def path_times(
@@ -72,8 +75,8 @@ def path_times(
     """Work out the path times of every stream, in the order of the system.
 
     The switch latency in the dataset is compared with the switch latency stated in the system file. The time to store a
-    packet counts only if the system's path and the measured path differ in storing. A link whose token bucket passes a
-    whole frame without delay stores nothing.
+    packet counts only if the system's path and the measured path differ in storing. Token buckets store nothing: between
+    the dataset's and the lab's there is no difference.
     """
     measured = _MeasuredPath.by_stream(questions)
     known: dict[tuple[_Path, _MeasuredPath | None], PathTimes] = {}
@@ -92,17 +95,19 @@ def _times(path: _Path, measured: _MeasuredPath | None) -> PathTimes:
     cables_s = sum(path.cables_s)
     least_s = cables_s + sum(path.latencies_s) + stored_s
     last_frame_s, frames = path.last_frame(least_s, stored_s)
+    # a token bucket may pass a frame at once
+    floor_s = least_s - stored_s if path.buckets else min(least_s, last_frame_s)
     shifts_s, contained_s = {APPLICATION: path.application_s}, 0.0
     if measured is not None:
         switches, latency_s = measured.switches, measured.latency_s
         known_s = path.latencies_s if latency_s is None else [latency_s] * switches
         shifts_s[SWITCHES] = math.fsum(path.latencies_s) - math.fsum(known_s[:switches])
-        if not measured.at_once:
+        if not (measured.burst_bytes and path.buckets):
             shifts_s[SWITCHES] += stored_s - measured.stored_s(path, switches)
         if not measured.cables:
             shifts_s[CABLES] = cables_s
         # the latency of a switch may include the time to store a packet, so that time is not added
-        if measured.rate_bps is not None and not measured.at_once:
+        if measured.rate_bps is not None:
             contained_s += measured.stored_s(path, 0)
         contained_s += switches * (latency_s or 0.0)
         contained_s += cables_s if measured.cables else 0.0
@@ -115,6 +120,7 @@ def _times(path: _Path, measured: _MeasuredPath | None) -> PathTimes:
         bucket_s=path.bucket_s(),
         shifts_s=shifts_s,
         contained_s=contained_s,
+        floor_s=floor_s,
     )
 
 
@@ -128,8 +134,8 @@ class _MeasuredPath:
         Rate of the lines [b/s]; ``None`` if the dataset's source does not state it.
     latency_s : float, optional
         Latency of each switch [s].
-    at_once : bool
-        Whether the lines are token buckets that pass a whole burst without delay.
+    burst_bytes : float
+        Depth of the token buckets that take the place of lines [B]; 0 for lines.
     cables : bool
         Whether the dataset's answer includes the cables of the system.
     """
@@ -138,7 +144,7 @@ class _MeasuredPath:
     switches: int
     rate_bps: float | None
     latency_s: float | None
-    at_once: bool
+    burst_bytes: float
     cables: bool
 
     @classmethod
@@ -157,7 +163,7 @@ class _MeasuredPath:
                     switches=int(switches),
                     rate_bps=link.line_rate_bps if math.isnan(rate_bps) else rate_bps,
                     latency_s=link.switch_latency_s,
-                    at_once=bool(link.burst_bytes),
+                    burst_bytes=link.burst_bytes,
                     cables=not math.isnan(distance_m),
                 )
         return found
@@ -165,7 +171,7 @@ class _MeasuredPath:
     def stored_s(self, path: _Path, switches: int) -> float:
         """Time [s] that a frame takes on the links of the dataset's own measurement, and in its switches.
 
-        ``switches`` is the number of switches.
+        ``switches`` is the number of switches. Token buckets pass a frame up to their depth at once.
 
         If the line rate is unknown, it is assumed to be the rate of the stream's first or last link, whichever is
         slower.
@@ -174,6 +180,9 @@ class _MeasuredPath:
             return 0.0
         rate_bps = self.rate_bps or min(path.rates_bps[0], path.rates_bps[-1])
         lines, last = switches + 1, path.packed[-1]
+        if self.burst_bytes:
+            behind_bits = path.first_frame(last).sum_bits - 8 * self.burst_bytes
+            return max(behind_bits, 0.0) / rate_bps
         stores = [self.kind not in CUTTING_KINDS] * switches
         frames = [path.first_frame(last)] * lines
         return _packets_s(frames, [rate_bps] * lines, stores, [last.gap_bits] * lines)
@@ -225,6 +234,11 @@ class _Path:
             latencies_s=tuple(switch.latency_s for switch in switches),
             stores=tuple(storing(cuts, rates_bps)),
         )
+
+    @property
+    def buckets(self) -> bool:
+        """Whether token buckets take the place of all lines, as in the lab."""
+        return all(self.bursts_bytes)
 
     def first_frame(self, packed: Packed) -> Packets:
         """Packets of the first frame of a message: a full frame, or the whole message if it is shorter."""

@@ -161,7 +161,7 @@ class StatedTimes:
         """
         found = {}
         for name, one in metrics.items():
-            if not name.startswith("latency_") or one.absent:
+            if not name.startswith("latency_") or math.isnan(one.low):
                 continue
             open_high = name == "latency_max_s" or (
                 sent_at_once and self.stream.frames_a_message > 1

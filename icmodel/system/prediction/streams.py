@@ -173,7 +173,7 @@ class _StreamResults:
         if arrives.grows:
             metrics, times = without_times(metrics, arrives.why), without_times(times, arrives.why)
         elif self.waits_at_sender:
-            metrics, times = (without_times(some, FULL_INTERFACE) for some in (metrics, times))
+            metrics, times = (unknown_times(some, FULL_INTERFACE) for some in (metrics, times))
         elif is_elastic(stream) and (stream.window_bytes or math.inf) < stream.payload_bytes:
             metrics, times = (unknown_times(some, SMALL_WINDOW) for some in (metrics, times))
         elif goodput.low < stream.produced_bps * (1 - SAME):
@@ -396,7 +396,7 @@ class _StreamResults:
         if math.isfinite(frame.high):
             message = Message(max(size_bytes, payload_bytes + self.path.behind_bytes))
             return sent_at_once(message, payload_bytes, frame, goodput)
-        if frame.absent or goodput.absent or goodput.high <= 0:
+        if not goodput.high > 0:
             return frame
         before_s = 8 * self.path.behind_bytes / goodput.high
         return replace(frame, value=frame.value + before_s, low=frame.low + before_s)
@@ -475,8 +475,6 @@ class _StreamResults:
 
 
 def limited_to(most_s: float, time: Estimate) -> Estimate:
-    """Limit a latency to its bound [s]."""
-    if time.absent:
-        return time
+    """Limit a latency to its bound [s]; what is unknown of it stays unknown."""
     value, low, high = (min(end, most_s) for end in time.ends)
     return replace(time, value=value, low=low, high=high)
