@@ -228,7 +228,8 @@ class _Drawing:
         if self.chance(0.1):
             made["count"] = 2
         made["protocol"] = draw.choice(self.protocols)
-        if self.dataset and made["protocol"] == "ethernet":
+        of_tcp = made["protocol"] == "tcp" and "multicast" in made  # it has one receiver
+        if of_tcp or (self.dataset and made["protocol"] == "ethernet"):
             made["protocol"] = "udp"
         made["payload_bytes"] = self._payload(made["protocol"])
         if self.chance(0.8):

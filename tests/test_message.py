@@ -171,3 +171,14 @@ def test_only_pictures_are_messages_of_a_use_case() -> None:
     text = text.replace('metric = "latency_max_s"', f'metric = "{AT_ONCE}"')
     with pytest.raises(UseCaseError, match="about whole messages, and the stream control"):
         read_usecase(text)
+
+
+def test_a_message_that_is_asked_for_is_shown_also_if_its_latency_is_unknown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Loss at an unlimited rate leaves no message whole: the short answer says so, and why."""
+    words = ["predict", "--protocol", "udp", "--payload", "1448 B", "--message", "100 kB"]
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    assert "whole message, sent at once  unknown" in shown
+    assert "no message arrives whole" in " ".join(shown.split())

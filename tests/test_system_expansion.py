@@ -239,6 +239,13 @@ def test_every_key_of_a_device_a_switch_and_a_stream_arrives() -> None:
     assert (stream.priority, stream.kind) == (5, "firm")
 
 
+def test_a_connection_of_tcp_has_one_receiver() -> None:
+    copied = switched().replace("[[streams]]", "[[streams]]\nmulticast = true")
+    read(copied)
+    with pytest.raises(NetworkError, match="tcp has one receiver, so it has no multicast"):
+        read(copied.replace('"udp"', '"tcp"'))
+
+
 def test_a_window_is_that_of_the_table_and_tcps_alone() -> None:
     windowed = switched().replace("[[streams]]", '[[streams]]\nwindow = "64 KiB"')
     found = read(windowed.replace('"udp"', '"tcp"'))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import checkout
 from icmodel import system as rooms
 from icmodel.errors import NetworkError
 from icmodel.model import Model
@@ -636,3 +637,18 @@ def test_a_stream_without_cores_keeps_one_core_of_its_host_busy() -> None:
     by_core = found.devices["h0"].by_core
     assert by_core[0] == pytest.approx(found.devices["h0"].cpu_cores.value)
     assert by_core[1:] == (0.0, 0.0, 0.0)
+
+
+def test_theory_says_as_which_protocol_it_sends() -> None:
+    """Without a dataset nothing knows the protocol: its packets are assumed, and a note says so."""
+    text = (checkout.ROOT / "tests" / "cases" / "corners" / "gate-of-one-frame.toml").read_text(
+        encoding="utf-8"
+    )
+    told = []
+    for name in ("udp", "xyz"):
+        system, _ = rooms.read_system(text.replace('"udp"', f'"{name}"'))
+        told.append(rooms.predict(system).notes)
+    assert not any("assumed" in note for note in told[0])
+    assert any(
+        "theory knows no protocol xyz: packets as of tcp are assumed" in note for note in told[1]
+    )

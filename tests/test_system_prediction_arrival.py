@@ -38,7 +38,7 @@ from icmodel.system import (
 from icmodel.system.loads import overloads, port_loads
 from icmodel.system.prediction.answers import Answers
 from icmodel.system.prediction.arrival import Arrival, arrival, overloaded_hosts
-from icmodel.system.prediction.judging import ARRIVES, IN_TIME
+from icmodel.usecase.derivation import ARRIVES, IN_TIME
 from search import times
 from system_case import ETHERNET, Chain
 

@@ -662,6 +662,30 @@ def test_the_verdict_does_not_depend_on_the_spelling(
     assert told[0] == told[1]
 
 
+def test_samples_within_a_time_must_arrive_in_it(toy: Dataset) -> None:
+    """A goodput alone leaves out when samples arrive; a limit of the file that asks for as much takes the place."""
+    cpu = 'metric = "cpu_recv"\nat_most = "90 %"'
+    for time, outcome in (("1 s", "met"), ("1 us", "not met")):
+        samples = f'kind = "samples"\nsize = "8000 bit"\nwithin = "{time}"'
+        text = document(requirement=cpu, stream="STREAM").replace("STREAM", samples)
+        (late,) = (
+            one
+            for one in evaluate(read_usecase(text), toy).chosen.findings
+            if one.verdict.requirement.metric == "latency_mean_s"
+        )
+        assert (late.title, late.outcome) == (
+            "what is produced arrives within its time, s",
+            outcome,
+        )
+        said = f'metric = "latency_max_s"\nat_most = "{time}"'
+        text = document(requirement=said, stream="STREAM").replace("STREAM", samples)
+        judged = evaluate(read_usecase(text), toy).chosen.findings
+        assert [one.verdict.requirement.metric for one in judged] == [
+            "latency_max_s",
+            "goodput_bps",
+        ]
+
+
 def test_what_is_met_on_assumed_rows_is_undecided_if_strict(toy: Dataset) -> None:
     text = document(requirement='metric = "cpu_recv"\nat_most = "90 %"')
     plain, strict = (evaluate(read_usecase(text), toy, strict=one) for one in (False, True))

@@ -52,6 +52,7 @@ from icmodel.estimate import (
     quantity_text,
     wrapped,
 )
+from icmodel.message import MESSAGE_METRICS
 from icmodel.questions.predicting import Extras, answer
 from icmodel.questions.words import DEFAULT_DATASET, Question, given_options
 from icmodel.table import aligned
@@ -309,8 +310,15 @@ def short_sections(prediction: Prediction, *, more: bool = True) -> Iterator[Sec
 
 
 def shown_metrics(prediction: Prediction) -> dict[str, Estimate]:
-    """Return the metrics of a short answer: for each slot, the first metric with a value."""
-    known = {name: one for name, one in prediction.metrics.items() if not one.absent}
+    """Return the metrics of a short answer: for each slot, the first metric with a value.
+
+    The latency of a message is there only on request, and then shown also if it is unknown.
+    """
+    known = {
+        name: one
+        for name, one in prediction.metrics.items()
+        if not one.absent or name in MESSAGE_METRICS
+    }
     chosen = (next((name for name in slot if name in known), None) for slot in SLOTS)
     return {name: known[name] for name in chosen if name is not None}
 

@@ -197,6 +197,12 @@ class Streams(Document):
         if self.window_bytes is not None and self.protocol != "tcp":
             text = f"the protocol {self.protocol} has no window: leave window out, or give the protocol tcp"
             faults.append(Fault(text, ("window_bytes",), (("protocol",),)))
+        if self.multicast and self.protocol == "tcp":
+            text = (
+                "a connection of tcp has one receiver, so it has no multicast: leave multicast out, or give "
+                "the protocol udp"
+            )
+            faults.append(Fault(text, ("multicast",), (("protocol",),)))
         refuse(faults)
         return self
 

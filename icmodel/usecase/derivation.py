@@ -19,8 +19,9 @@ from fractions import Fraction
 from icmodel import units
 from icmodel.errors import Mistakes, Place, UnitError, UseCaseError
 from icmodel.frozen import FrozenMapping
+from icmodel.message import MESSAGE_METRICS
 from icmodel.reading import is_reference, quantity_kind
-from icmodel.requirement import Requirement
+from icmodel.requirement import ROUNDING, Requirement
 from icmodel.usecase.document import (
     Budget,
     Device,
@@ -444,37 +445,54 @@ def produced_bps(stream: Stream, derived: Derivations) -> float:
 GOODPUT = "goodput_bps"
 ARRIVES = "what is produced arrives"
 """Name of the implied requirement of every stream: all data produced by its source must arrive."""
+IN_TIME = "what is produced arrives within its time"
+"""Name of the implied requirement of samples with a time ``within``."""
+MEAN_LATENCY = "latency_mean_s"
+NO_LESS = (MEAN_LATENCY, "latency_max_s", *MESSAGE_METRICS)
+"""Latencies that are never below the mean latency of a frame."""
 RequiredLimits = tuple[tuple[Limit, Requirement], ...]
 """Type of requirements in two forms: as written in the document, and with the limit in SI units."""
 
 
 def required(case: UseCase, derived: Derivations) -> RequiredLimits:
-    """Return the requirements of a use case, and the implied requirement that the data of each stream arrive.
+    """Return the requirements of a use case, and the implied ones: the data of each stream arrive, and samples in time.
 
-    The implied requirement of a stream is left out if the file already requires this goodput or more, or if
-    ``allowed_shortfall`` is 100 %.
+    An implied requirement is left out if the file already requires at least as much. The data of a stream may be lost
+    if ``allowed_shortfall`` is 100 %. Samples with a time ``within`` arrive in this time on average.
     """
     stated = tuple(zip(case.requirements, requirements(case.requirements, derived), strict=True))
     implied = []
     for stream in case.streams:
+        own = [limit for limit in stated if case.stream_of(limit[0]) == stream.name]
         least = arriving_goodput(stream.name, derived)
-        demanded = [
-            requirement.at_least
-            for limit, requirement in stated
-            if limit.metric == GOODPUT and case.stream_of(limit) == stream.name
-        ]
-        if least.value <= 0 or any(one is not None and one >= least.value for one in demanded):
-            continue
-        implied.append(
-            Limit(
-                name=ARRIVES,
-                metric=GOODPUT,
-                at_least=least.name,
-                kind="firm",
-                stream=stream.name,
-                source="required of every stream; allowed_shortfall lets some of it be lost",
+        demanded = [one.at_least for _, one in own if one.metric == GOODPUT]
+        if least.value > 0 and not any(one is not None and one >= least.value for one in demanded):
+            implied.append(
+                Limit(
+                    name=ARRIVES,
+                    metric=GOODPUT,
+                    at_least=least.name,
+                    kind="firm",
+                    stream=stream.name,
+                    source="required of every stream; allowed_shortfall lets some of it be lost",
+                )
             )
-        )
+        if not isinstance(stream, SampleStream) or stream.within_s is None or least.value <= 0:
+            continue
+        within_s = float(_time(stream.within_s, derived))
+        times = [one.at_most for _, one in own if one.metric in NO_LESS]
+        if not any(one is not None and one <= within_s * (1 + ROUNDING) for one in times):
+            within = stream.within_s
+            implied.append(
+                Limit(
+                    name=IN_TIME,
+                    metric=MEAN_LATENCY,
+                    at_most=within if isinstance(within, str) else f"{within!r} s",
+                    kind="firm",
+                    stream=stream.name,
+                    source="required of samples with within",
+                )
+            )
     return (*stated, *zip(implied, requirements(implied, derived), strict=True))
 
 

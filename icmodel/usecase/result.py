@@ -27,7 +27,7 @@ from icmodel.requirement import (
 )
 from icmodel.scenario import Scenario
 from icmodel.table import Coloured, data_frame, html_table
-from icmodel.usecase.derivation import ARRIVES, Derivation
+from icmodel.usecase.derivation import ARRIVES, IN_TIME, Derivation
 from icmodel.usecase.document import UseCase
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ class Finding:
     def title(self) -> str:
         """Name of the requirement; an implied requirement also gives the name of its stream."""
         name = self.verdict.requirement.name
-        return f"{name}, {self.stream}" if name == ARRIVES else name
+        return f"{name}, {self.stream}" if name in (ARRIVES, IN_TIME) else name
 
     def to_dict(self) -> dict[str, object]:
         """Convert the finding to a dict for JSON: the keys of the verdict, then the other keys of the finding."""

@@ -24,6 +24,7 @@ from icmodel.laws.metrics import ALWAYS
 from icmodel.model import Model
 from icmodel.scenario import ApplicationWork, Options, Scenario
 from icmodel.system.network import Device, Stream, System
+from icmodel.tables.wire import FRAMED
 from icmodel.usecase.judging import as_one_connection
 
 SIDES = (("source", "send"), ("sink", "recv"))
@@ -186,10 +187,18 @@ class StreamQuestions:
         return tuple(note for dataset in self.datasets for note in dataset.notes)
 
     def gaps(self, system: System) -> Iterator[str]:
-        """Yield a sentence for each reason why streams have no dataset; it names the groups of these streams."""
+        """Yield a sentence for each reason why streams have no dataset; it names the groups of these streams.
+
+        Without a dataset, theory assumes the packets of TCP for a protocol that it does not know.
+        """
         streams = list(system.streams.values())
-        groups = group_by_key((why, streams[k].group) for k, why in self.unanswered.items())
-        for why, names in groups.items():
+        reasons = [(why, streams[k].group) for k, why in self.unanswered.items()]
+        for k in self.unanswered:
+            protocol, first = streams[k].protocol, system.links_of(streams[k])[0]
+            if first.interconnect == "ethernet" and protocol not in ("tcp", *FRAMED):
+                why = f"theory knows no protocol {protocol}: packets as of tcp are assumed"
+                reasons.append((why, streams[k].group))
+        for why, names in group_by_key(reasons).items():
             yield f"{', '.join(dict.fromkeys(names))}: {why}"
 
     def limited_to(self, limit_bps: Floats) -> StreamQuestions:

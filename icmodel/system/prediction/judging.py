@@ -14,10 +14,9 @@ from icmodel.system.prediction.arrival import OF_TIME
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.result import Judged, StreamPrediction, SystemPrediction
 from icmodel.system.sharing import SAME
+from icmodel.usecase.derivation import ARRIVES, IN_TIME
 from icmodel.usecase.judging import StreamBounds, estimate_for
 
-ARRIVES = "what is produced arrives"
-IN_TIME = "what is produced arrives within its time"
 GOODPUT, MESSAGE_TIME = "goodput_bps", "message_latency_s"
 LATE = (
     MESSAGE_TIME,

@@ -98,7 +98,8 @@ def stream_predictions(
         if any("virtual machine" in limit for limit in dataset.model.data.known_limits):
             virtual.update(dataset.streams.tolist())
     streams = system.streams.values()
-    sent = Counter(one.source for one in streams if system.devices[one.source].app_send_s)
+    sources = (copies[0].source for copies in system.multicast_sets().values())
+    sent = Counter(source for source in sources if system.devices[source].app_send_s)
     received = Counter(one.sink for one in streams if system.devices[one.sink].app_recv_s)
     return {
         name: _StreamResults(
