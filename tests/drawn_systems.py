@@ -377,7 +377,10 @@ class _Drawing:
         return {"kind": kind}
 
     def _windows(self, classes: list[int], rate_bps: float) -> Iterator[Table]:
-        """A window for each class at least, wide enough for a packet."""
+        """A window for each class at least, mostly wide enough for a packet.
+
+        Short windows have a draw of their own, so that the rest of a system stays as it is.
+        """
         draw = self.draw
         a_packet = 8 * (max(link.get("mtu_bytes", 1500) for link in self.links) + 38) / rate_bps
         cycle = a_packet * draw.uniform(3.0, 20.0)
@@ -387,6 +390,9 @@ class _Drawing:
             share = max(self.by_class[name], 0.05) * draw.uniform(0.9, 1.6) / names.count(name)
             also = [other for other in classes if other != name and self.chance(0.3)]
             duration = a_packet * draw.choice((1.0, 1.05, 1.3)) + share * cycle
+            short = random.Random(f"{self.name}/{name}/{cycle}")
+            if short.random() < 0.15:
+                duration *= short.uniform(0.05, 0.9)
             yield {"open": sorted({name, *also}), "duration_s": duration}
 
     # --- requirements -------------------------------------------------------------------------

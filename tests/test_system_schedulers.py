@@ -74,3 +74,15 @@ def test_a_scheduler_limits_the_rate_of_a_priority(
     scheduler: CreditBased | Fifo | Gates, priority: int, share: float
 ) -> None:
     assert greatest_rate_bps(scheduler, priority, 1e9) == pytest.approx(share * 1e9)
+
+
+def test_an_opening_that_is_shorter_than_the_packet_counts_as_closed() -> None:
+    """Cycle of 10 s: 1 s and 3 s open, 2 s and 4 s closed; the third second of openings follows the second's end."""
+    lengths = ((7, 1.0), (0, 2.0), (7, 2.0), (7, 1.0), (0, 4.0))
+    gates = Gates(windows=tuple(Window(open=(who,), duration_s=time) for who, time in lengths))
+    assert gates.closed_s(7) == [2.0, 4.0]
+    assert gates.closed_s(7, packet_s=1.0) == [2.0, 4.0]
+    assert gates.closed_s(7, packet_s=2.0) == [7.0]
+    assert gates.closed_s(7, packet_s=3.5) == [math.inf]
+    assert gates.closed_s(1) == [math.inf]
+    assert Gates(windows=(Window(open=(7,), duration_s=1.0),)).closed_s(7, packet_s=9.0) == []

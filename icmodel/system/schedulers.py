@@ -12,6 +12,7 @@ default, and a wrong value raises `pydantic.ValidationError`.
 from __future__ import annotations
 
 import math
+from itertools import groupby
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, GetJsonSchemaHandler
@@ -132,26 +133,44 @@ class Gates(PortScheduler):
         """Duration of one cycle: all windows together [s]."""
         return sum(window.duration_s for window in self.windows)
 
-    def closed_s(self, priority: int) -> list[float]:
-        """Durations for which the gate of a priority stays closed within a cycle, one for each closing [s].
+    def closed_s(self, priority: int, packet_s: float = 0.0) -> list[float]:
+        """Durations for which packets of a priority cannot begin within a cycle, one for each closing of its gate [s].
+
+        An opening that is shorter than the packet counts as closed. The result is ``[inf]`` if no packet ever passes.
+
+        Parameters
+        ----------
+        packet_s : float
+            Time to send the packet [s].
 
         Examples
         --------
         >>> windows = (Window(open=(7,), duration_s=2.0), Window(open=(0,), duration_s=3.0))
         >>> Gates(windows=windows).closed_s(7)
         [3.0]
+        >>> Gates(windows=windows).closed_s(7, packet_s=2.5)
+        [inf]
         """
         is_open = [priority in window.open for window in self.windows]
-        if not any(is_open):
+        if all(is_open):
+            return []
+        opens = [k for k, now in enumerate(is_open) if now and not is_open[k - 1]]
+        if not opens:
             return [math.inf]
-        first = is_open.index(True)
-        closings = [0.0]
-        for window in (*self.windows[first:], *self.windows[:first]):
-            if priority not in window.open:
-                closings[-1] += window.duration_s
-            elif closings[-1] > 0:
+        cycle = (*self.windows[opens[0] :], *self.windows[: opens[0]])
+        closings, before_s = list[float](), 0.0
+        for open_now, windows in groupby(cycle, lambda window: priority in window.open):
+            duration_s = sum(window.duration_s for window in windows)
+            if open_now and duration_s >= packet_s:
                 closings.append(0.0)
-        return [closing for closing in closings if closing > 0]
+            elif closings:
+                closings[-1] += duration_s
+            else:
+                before_s += duration_s
+        if not closings:
+            return [math.inf]
+        closings[-1] += before_s
+        return closings
 
     def serves(self, priority: int) -> bool:
         """Whether the scheduler ever sends frames of the given priority."""

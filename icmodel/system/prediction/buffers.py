@@ -10,7 +10,7 @@ its port, in one queue, until they are sent.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -385,10 +385,13 @@ def _meetings(
     """Collect the bursts that arrive at each port with a stated buffer, by name of the port."""
     flows, arriving_bps = rates.resources.flows, rates.allocation.arriving_bps
     least = _least_rates_bps(system, packets)
-    classes = {
-        name: {stream.priority for stream in streams}
-        for name, streams in system.streams_by_port().items()
-    }
+    by_port = system.streams_by_port()
+    classes: dict[str, dict[int, float]] = {}  # longest packet of each class
+    for name in sizes_bits:
+        longest = classes.setdefault(name, {})
+        for stream in by_port[name]:
+            bits = packets.of(stream, system.links[system.ports[name].link]).packet_bits
+            longest[stream.priority] = max(longest.get(stream.priority, 0.0), bits)
     copies: dict[tuple[str, tuple[str, str]], list[int]] = {}
     found = {name: _Meeting(system.ports[name], bits, []) for name, bits in sizes_bits.items()}
     for index, stream in enumerate(system.streams.values()):
@@ -472,15 +475,15 @@ def _least_rates_bps(
     return found
 
 
-def _drain(port: Port, classes: Iterable[int], priority: int, available_bps: float) -> _Drain:
+def _drain(port: Port, classes: Mapping[int, float], priority: int, available_bps: float) -> _Drain:
     """Rates at which a port empties the queue of one priority class.
 
     If the scheduler lets every class use the full rate of the port, all classes count as one queue.
 
     Parameters
     ----------
-    classes : iterable of int
-        Priorities of all streams at the port.
+    classes : mapping
+        Priority -> longest packet of this class at the port [b].
     available_bps : float
         Rate available to the class beside the others [b/s].
     """
@@ -489,7 +492,9 @@ def _drain(port: Port, classes: Iterable[int], priority: int, available_bps: flo
         return _Drain(0, rate_bps, rate_bps, 0.0)
     available_bps = max(available_bps, SAME * rate_bps)  # a starved class has finite times
     if isinstance(scheduler, Gates):  # a burst that comes with the opening leaves at the full rate
-        closed_s = max(scheduler.closed_s(priority), default=0.0)
+        packet_s = classes[priority] / rate_bps * (1 - SAME)
+        closed_s = max(scheduler.closed_s(priority, packet_s), default=0.0)
+        closed_s = min(closed_s, scheduler.cycle_s)  # also if no packet ever passes
         return _Drain(priority, available_bps, rate_bps, closed_s)
     return _Drain(priority, available_bps, greatest_rate_bps(scheduler, priority, rate_bps), 0.0)
 

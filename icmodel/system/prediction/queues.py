@@ -16,7 +16,7 @@ from icmodel.system.packing import AT_ONCE, Packets, Packing
 from icmodel.system.prediction.resources import INTERFACE, PORT
 from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.schedulers import PRIORITIES, CreditBased, Fifo, Gates, StrictPriority
-from icmodel.system.sharing import FULL
+from icmodel.system.sharing import FULL, SAME
 from icmodel.system.sharing.loss import NOWHERE, behind_buckets
 from icmodel.system.sharing.waiting import LEAST, Arrivals, Waits, all_bursts_once_s, spread, waits
 
@@ -173,12 +173,13 @@ class _Crossing:
         if not isinstance(port.scheduler, Gates):
             return 0.0, 0.0, 0.0
         guard_s = self.frame.longest_bits / port.rate_bps
-        waits_s = [closed_s + guard_s for closed_s in port.scheduler.closed_s(priority)]
+        closings_s = port.scheduler.closed_s(priority, guard_s * (1 - SAME))
+        waits_s = [closed_s + guard_s for closed_s in closings_s]
         if math.inf in waits_s:
             return np.inf, np.inf, np.inf
         cycle_s = port.scheduler.cycle_s
         mean = sum(wait**2 for wait in waits_s) / (2 * cycle_s)
-        variance = sum(wait**3 for wait in waits_s) / (3 * cycle_s) - mean**2
+        variance = max(sum(wait**3 for wait in waits_s) / (3 * cycle_s) - mean**2, 0.0)
         return mean, variance, max(waits_s, default=0.0)
 
 
