@@ -114,9 +114,13 @@ class AddedLatency:
         own, mean : Estimate
             The metric and the mean latency, both from the dataset.
         """
-        if own.absent or (self.nothing and own.low >= self.floor_s):
+        if own.absent:
             return own
         statistic = name.removeprefix("latency_").removesuffix("_s")
+        if self.nothing:
+            floor_s = -math.inf if statistic == "std" else self.floor_s
+            value, low, high = (max(end, floor_s) for end in own.ends)
+            return replace(own, value=value, low=low, high=high)
         if statistic == "std":
             if self.why:
                 return absent(self.why)

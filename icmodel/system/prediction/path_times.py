@@ -20,6 +20,7 @@ from icmodel.arrays import Floats
 from icmodel.system.network import Stream, System
 from icmodel.system.packing import Packed, Packets, Packing
 from icmodel.system.prediction.answers import StreamQuestions
+from icmodel.system.sharing import SAME
 
 SWITCHES, CABLES, APPLICATION = "switches", "cables", "the application"
 CUT_THROUGH = "cut-through"
@@ -55,7 +56,7 @@ class PathTimes:
     contained_s : float
         Least part of the dataset's latency that its network caused; 0 without a dataset.
     floor_s : float
-        Time that no frame falls below on this path. A full token bucket passes a frame at once.
+        Time that no frame falls below on this path, less rounding. A full token bucket passes a frame at once.
     """
 
     least_s: float
@@ -120,7 +121,7 @@ def _times(path: _Path, measured: _MeasuredPath | None) -> PathTimes:
         bucket_s=path.bucket_s(),
         shifts_s=shifts_s,
         contained_s=contained_s,
-        floor_s=floor_s,
+        floor_s=floor_s * (1 - SAME),
     )
 
 

@@ -469,7 +469,7 @@ def usable_windows(
 
     A packet begins only if it ends before its gate closes (IEEE 802.1Q-2022 §8.6.8.4). Adjacent windows in which a class
     is open count as one. A class without room for its shortest packet is left out of a window. A window in which one
-    class alone sends is cut to the most packets that fit.
+    class alone sends, or classes with packets of one size, is cut to the most packets that fit.
 
     Parameters
     ----------
@@ -484,6 +484,8 @@ def usable_windows(
     >>> usable_windows([(8.0, (7,)), (2.0, (0,))], {7: (5.0, 5.0)})
     [(5.0, (7,)), (3.0, ()), (2.0, (0,))]
     >>> usable_windows([(8.0, (0, 7)), (2.0, ())], {7: (5.0, 5.0)})  # class 0 sends nothing
+    [(5.0, (0, 7)), (3.0, ()), (2.0, ())]
+    >>> usable_windows([(8.0, (0, 7)), (2.0, ())], {0: (5.0, 5.0), 7: (5.0, 5.0)})
     [(5.0, (0, 7)), (3.0, ()), (2.0, ())]
     """
     # share of each window that a class can use
@@ -510,7 +512,8 @@ def usable_windows(
     for (duration, priorities), shares in zip(windows, used, strict=True):
         fitting = tuple(one for one in priorities if shares[one] > 0)
         sending = [one for one in fitting if one in packets_s]
-        share = shares[sending[0]] if len(sending) == 1 else 1.0
+        alike = len({packets_s[one] for one in sending}) == 1
+        share = max(shares[one] for one in sending) if alike else 1.0
         usable.append((duration * share, fitting))
         if share < 1:
             usable.append((duration * (1 - share), ()))
