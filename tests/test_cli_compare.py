@@ -60,3 +60,14 @@ def test_a_comparison_shows_what_a_prediction_does(run_icmodel: RunIcmodel) -> N
     assert "σ of latency" not in brief
     assert "σ of latency" in whole
     assert len(brief.splitlines()) <= LINES + 3
+
+
+@pytest.mark.parametrize("option", ["author", "project", "revision", "date", "template"])
+@pytest.mark.parametrize("output", ["", " -o both.html"])
+def test_compare_without_a_use_case_refuses_options_of_a_report(
+    run_icmodel: RunIcmodel, option: str, output: str
+) -> None:
+    printed = run_icmodel(f"compare --payload '64 B' --{option} A{output}")
+    assert (printed.code, printed.out) == (2, "")
+    fix = f"add --usecase NAME, or leave --{option} out"
+    assert printed.err == f"icmodel: --{option} needs --usecase: {fix}\n"

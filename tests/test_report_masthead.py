@@ -140,7 +140,7 @@ def test_the_words_of_a_masthead_give_it_again(author: str, project: str, revisi
         ["evaluate", "imaging", "--author", "A"],
         ["evaluate", "imaging", "--author", "A", "-o", "a.json"],
         ["system", "lab-switch", "--revision", "A", "-o", "a.svg"],
-        ["compare", "--payload", "64 B", "--project", "A"],
+        ["compare", "--usecase", "imaging", "--project", "A"],
         ["recommend", "lab-priorities", "--date", "2026-11-25"],
         ["validate", "dds-1g", "--template", "a.toml", "-o", "a.csv"],
     ],

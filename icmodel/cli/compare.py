@@ -50,7 +50,7 @@ from icmodel.questions.predicting import (
     parse_rates,
     refuse_others,
 )
-from icmodel.questions.words import DEFAULT_DATASET, Question, split_names
+from icmodel.questions.words import DEFAULT_DATASET, Question, given_options, split_names
 from icmodel.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -159,7 +159,8 @@ def compare(
         raise ScenarioError(
             "--why needs --usecase: add --usecase NAME, or use --all in place of --why"
         )
-    head.masthead(None)
+    for name in given_options(head):
+        raise ScenarioError(f"--{name} needs --usecase: add --usecase NAME, or leave --{name} out")
 
     def predict(data: Dataset, variant: str, asked: Scenario) -> Prediction:
         with model_with_progress(data, variant, cache=cache) as model:
