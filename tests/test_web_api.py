@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from cli_case import RunIcmodel
 from icmodel.dataset import VARIANTS, catalogue, load
 from icmodel.questions.words import Question
 from icmodel.system import find_system, system_names
 from icmodel.usecase import find_usecase, usecase_names
-from icmodel.web.bodies import PredictBody, QuestionBody
+from icmodel.web import bodies
+from icmodel.web.bodies import Body, PredictBody, QuestionBody
+from icmodel.web.problems import FIXES
 from recommend_case import SMALL, opened
 from search import mostly_long
 from test_cli import examples
@@ -243,6 +246,47 @@ def test_a_request_has_exactly_the_words_of_the_command_line() -> None:
 @pytest.mark.parametrize("cores", [2.5, -1, True])
 def test_a_wrong_count_is_named_by_its_key(server: Server, cores: object) -> None:
     assert problem(server.post("predict", {"payload": "64 B", "cores": cores}))["where"] == "cores"
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"payload": 64}, 'payload 64 is not possible: give a text, e.g. "1448 B"'),
+        ({"rate": 6700}, 'rate 6700 is not possible: give a text, e.g. "6700/s"'),
+        ({"cores": -1}, "cores -1 is not possible: give 0 or more, e.g. 4"),
+        ({"extrapolate": "yes"}, 'extrapolate "yes" is not possible: give true or false'),
+        (
+            {"option": "nagle=off"},
+            'option "nagle=off" is not possible: give an object, e.g. {"nagle": "off"}',
+        ),
+        ([], "body [] is not possible: give an object"),
+    ],
+)
+def test_a_wrong_value_of_a_request_is_told_with_the_fix(
+    server: Server, body: object, says: str
+) -> None:
+    assert problem(server.post("predict", body))["detail"] == says
+
+
+def test_a_wrong_list_of_a_request_is_told_with_the_fix(server: Server) -> None:
+    told = problem(server.post("sweep", {"payload": "64 B", "protocol": "tcp"}))["detail"]
+    assert told == 'protocol "tcp" is not possible: give a list, e.g. ["tcp"]'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [one for one in vars(bodies).values() if isinstance(one, type) and issubclass(one, Body)],
+)
+def test_every_mistake_in_a_request_has_a_fix(body: type[Body]) -> None:
+    wrong: list[object] = [None, True, -1, 2.5, "", "?" * 600_000, [], {}, [5], ["a"] * 1000]
+    types: set[str] = set()
+    for name in body.model_fields:
+        for value in wrong:
+            try:
+                body.model_validate({name: value})
+            except ValidationError as error:
+                types |= {one["type"] for one in error.errors()}
+    assert types <= {*FIXES, "missing"}
 
 
 def test_a_wrong_path_of_a_post_says_where_the_right_ones_stand(server: Server) -> None:

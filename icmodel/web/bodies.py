@@ -58,10 +58,10 @@ def described(name: str, *examples: object) -> Any:
     return Field(None, description=TEXTS[Question, name], examples=list(examples) or None)
 
 
-def labelled(name: str) -> Any:
+def labelled(name: str, *examples: object) -> Any:
     """Make a field for a label or a dataset's description, with the help text of its option."""
     text = TEXTS.get((LabelOptions, name)) or TEXTS[DatasetOptions, name]
-    return Field(None, description=text)
+    return Field(None, description=text, examples=list(examples) or None)
 
 
 def words_of(body: Body, kind: type[Any]) -> dict[str, Any]:
@@ -108,14 +108,22 @@ class PredictBody(QuestionBody):
     variant: Word | None = VARIANT
     protocol: Word | None = PROTOCOL
     extrapolate: bool = EXTRAPOLATE
-    message: Word | None = Field(None, description='Size of a whole message, e.g. "14.7 MB".')
+    message: Word | None = Field(
+        None, description='Size of a whole message, e.g. "14.7 MB".', examples=["14.7 MB"]
+    )
     message_within: Word | None = Field(
-        None, description='Time over which the frames of the message are sent, e.g. "33 ms".'
+        None,
+        description='Time over which the frames of the message are sent, e.g. "33 ms".',
+        examples=["33 ms"],
     )
     solve: Word | None = Field(
-        None, description="Parameter to find: rate, payload or cores; needs goodput."
+        None,
+        description="Parameter to find: rate, payload or cores; needs goodput.",
+        examples=["rate"],
     )
-    goodput: Word | None = Field(None, description="Goodput to carry; needs solve.")
+    goodput: Word | None = Field(
+        None, description="Goodput to carry; needs solve.", examples=["3.5 Gb/s"]
+    )
 
     def extras(self) -> Extras:
         """Return the options of ``message`` and ``solve``, which are not part of the question."""
@@ -214,16 +222,16 @@ class IngestBody(Body):
     tool: Word | None = Field(None, description="Tool that wrote all files.")
     protocol: Word | None = labelled("protocol")
     payload: Word | None = labelled("payload")
-    load: Word | None = labelled("load")
+    load: Word | None = labelled("load", "1 Gb/s")
     cores: Count | None = labelled("cores")
     switches: Count | None = labelled("switches")
     endpoints: Count | None = labelled("endpoints")
     other_goodput: Word | None = labelled("other_goodput")
-    host_cores: Count | None = labelled("host_cores")
+    host_cores: Count | None = labelled("host_cores", 4)
     option: dict[Word, Word] = Field({}, description="Values of option axes, by axis.")
-    interconnect: Word | None = labelled("interconnect")
+    interconnect: Word | None = labelled("interconnect", "ethernet")
     line_rate: Word | None = labelled("line_rate")
-    mtu: Word | None = labelled("mtu")
+    mtu: Word | None = labelled("mtu", "1500 B")
     title: Word | None = labelled("title")
     licence: Word | None = labelled("licence")
     citation: Word | None = labelled("citation")

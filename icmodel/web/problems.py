@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -12,7 +13,9 @@ from pydantic.json_schema import models_json_schema
 from starlette.responses import JSONResponse
 
 from icmodel.errors import AT_LINE, IcmodelError, Mistake
+from icmodel.estimate import shortened
 from icmodel.schemas.parts import MistakeText
+from icmodel.web import bodies
 
 MEDIA_TYPE = "application/problem+json"
 MEANINGS = {
@@ -29,6 +32,35 @@ MEANINGS = {
     503: "The answer takes too long, or too much memory.",
 }
 """HTTP status -> meaning."""
+FIXES = {
+    "string_type": "give a text",
+    "string_too_short": "give a text of {min_length} or more characters",
+    "string_too_long": "give a text of at most {max_length} characters",
+    "string_unicode": "give a text of valid Unicode",
+    "string_pattern_mismatch": "give a text that matches {pattern}",
+    "int_type": "give a whole number",
+    "int_parsing": "give a whole number",
+    "int_from_float": "give a whole number",
+    "greater_than_equal": "give {ge} or more",
+    "less_than_equal": "give at most {le}",
+    "bool_type": "give true or false",
+    "literal_error": "give {expected}",
+    "list_type": "give a list",
+    "too_short": "give a list of {min_length} or more entries",
+    "too_long": "give at most {max_length} entries",
+    "dict_type": "give an object",
+    "model_type": "give an object",
+    "model_attributes_type": "give an object",
+}
+"""Type of a mistake that pydantic finds -> its fix, with the limits that pydantic names."""
+EXAMPLES: dict[str, Any] = {
+    name: field.examples[0]
+    for body in vars(bodies).values()
+    if isinstance(body, type) and issubclass(body, bodies.Body)
+    for name, field in body.model_fields.items()
+    if field.examples
+}
+"""Key of a request -> an example of its value."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -109,9 +141,11 @@ def body_problem(errors: Sequence[Any], body: object = None) -> Problem:
     ``body`` is the parsed body of the request. Parts of a place that are no keys of it are names of types.
     """
     first = errors[0]
-    if first["type"] == "json_invalid":
-        reason = str(first.get("ctx", {}).get("error", "")).lower()
-        return Problem(400, f"the body is not valid JSON: {reason}", "urn:icmodel:InvalidJson")
+    kind, limits = first["type"], first.get("ctx", {})
+    if kind == "json_invalid":
+        reason, at = str(limits.get("error", "")).lower(), first["loc"][-1]
+        sentence = f"the body is not valid JSON: {reason}; correct it at character {at}"
+        return Problem(400, sentence, "urn:icmodel:InvalidJson")
     keys, inside = [], body
     for key in first["loc"][1:]:
         if isinstance(inside, Mapping):
@@ -122,12 +156,16 @@ def body_problem(errors: Sequence[Any], body: object = None) -> Problem:
             break
         keys.append(str(key))
     where = ".".join(keys) or str(first["loc"][0])
-    if first["type"] == "extra_forbidden":
+    example = EXAMPLES.get(keys[-1]) if keys else None
+    if kind in ("list_type", "too_short", "too_long") and example is not None:
+        example = [example]
+    shown = "" if example is None else f", e.g. {json.dumps(example)}"
+    if kind == "extra_forbidden":
         sentence = f"the key {where!r} is unknown: /docs lists the keys of each request"
-    elif first["type"] == "missing":
-        sentence = f"the request has no {where}: it is needed"
+    elif kind == "missing":
+        sentence = f"the request has no {where}: add it{shown}"
     else:
-        message = str(first["msg"]).removeprefix("Value error, ")
-        allowed = message.replace("Input should be", "it must be")
-        sentence = f"{where} is not possible: {allowed[:1].lower()}{allowed[1:]}"
+        given = shortened(json.dumps(first["input"], default=str), 80)
+        fix = FIXES[kind].format(**limits) if kind in FIXES else str(first["msg"])
+        sentence = f"{where} {given} is not possible: {fix}{shown}"
     return Problem(422, sentence, "urn:icmodel:InvalidRequest", where)
