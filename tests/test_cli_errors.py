@@ -54,7 +54,7 @@ QUESTIONS = {
     "payload 0": ("--payload '0 B'", ["0", "at least 1"]),
     "payload 65536 of TCP": (
         "--payload '65536 B'",
-        ["65536 B", "1 to 65535 B", "use a payload in this range, or use --extrapolate of predict"],
+        ["65536 B", "1 to 65535 B", "use a payload in this range, or set extrapolate of predict"],
     ),
     "payload 65536 of UDP": (
         "--protocol udp --payload '65536 B'",
@@ -73,7 +73,7 @@ QUESTIONS = {
     "bare rate": ("--payload '64 B' --rate 6700", ["'6700'", "no unit", "6700/s"]),
     "5 cores": (
         "--payload '64 B' --cores 5",
-        ["5 cores", "1, 2, 3, 4", "use one of these counts, or use --extrapolate of"],
+        ["5 cores", "1, 2, 3, 4", "use one of these counts, or set extrapolate of"],
     ),
     "0 cores": ("--payload '64 B' --cores 0", ["cores 0", "at least 1"]),
     "cores with a unit": ("--payload '64 B' --cores '2 cores'", ["'2 cores'", "without a unit"]),

@@ -160,15 +160,15 @@ def test_of_many_questions_those_that_are_refused_have_no_number(
     found = model.predict_many(**asked, outside="nan")
     assert np.array_equal(found["goodput_bps"], [expected, math.nan, expected], equal_nan=True)
     assert math.isnan(float(found["latency_mean_s"][1]))
-    with pytest.raises(OutOfDomain, match=r"1 of 3 questions.*index \(1,\).*--variant hybrid"):
+    with pytest.raises(OutOfDomain, match=r"1 of 3 questions.*index \(1,\).*the variant hybrid"):
         model.predict_many(**asked)
 
 
 OUTSIDE: tuple[tuple[str, dict[str, Any], str], ...] = (
-    ("ethernet-10g-2012", {"line_rate_bps": 1e9}, "--variant hybrid"),
-    ("ethernet-10g-2012", {"line_rate_bps": 25e9}, "--variant hybrid"),
-    ("ethernet-10g-2012", {"app_send_s": 1e-6}, "--variant hybrid"),
-    ("ethernet-10g-2012", {"app_recv_s": 1e-6}, "--variant hybrid"),
+    ("ethernet-10g-2012", {"line_rate_bps": 1e9}, "the variant hybrid"),
+    ("ethernet-10g-2012", {"line_rate_bps": 25e9}, "the variant hybrid"),
+    ("ethernet-10g-2012", {"app_send_s": 1e-6}, "the variant hybrid"),
+    ("ethernet-10g-2012", {"app_recv_s": 1e-6}, "the variant hybrid"),
     ("ethernet-10g-2012", {"cores": 7}, "7 cores are outside"),
     ("ethernet-10g-2012", {"options": {"nagle": "sometimes"}}, "sometimes"),
     ("ethernet-10g-2012", {"options": {"colour": "red"}}, "no axis 'colour'"),
@@ -216,7 +216,7 @@ def test_compare_prints_the_same_numbers_and_refusals(capsys: pytest.CaptureFixt
             if alone:
                 assert column["variant"] == "corrected"
                 assert column["why"] in said.err
-                assert "--variant hybrid" in column["why"]
+                assert "the variant hybrid" in column["why"]
             else:
                 assert column["prediction"]["goodput_bps"] == json.loads(said.out)["goodput_bps"]
 
@@ -425,7 +425,7 @@ def test_a_system_is_undecided_where_its_dataset_refuses(other: dict[str, Any]) 
     asked = replace(Scenario("tcp", 65535, 4000.0, cores=4, switches=1), **other)
     found = system_of(asked, "ethernet-10g-2012/corrected", 1e10)
     assert found.verdict == "undecided"
-    assert any("--variant hybrid" in note for note in found.notes)
+    assert any("the variant hybrid" in note for note in found.notes)
     assert found.streams["s"].metrics["goodput_bps"].basis == "theory"
 
 

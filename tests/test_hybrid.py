@@ -395,7 +395,7 @@ def test_many_questions_may_ask_of_several_links() -> None:
 
 
 def test_only_hybrid_answers_for_other_hosts() -> None:
-    with pytest.raises(OutOfDomain, match="use --variant hybrid"):
+    with pytest.raises(OutOfDomain, match="use the variant hybrid"):
         CORRECTED.predict(protocol="tcp", payload_bytes=64, line_rate="25 Gb/s")
     with pytest.raises(OutOfDomain, match="does not say its line rate"):
         Model(icmodel.load("rdma-connectx7"), "hybrid").predict(
@@ -413,7 +413,7 @@ def test_no_question_is_fitted_to_hosts_that_its_variant_does_not_know(
     other: dict[str, float],
 ) -> None:
     wish = replace(icmodel.Scenario("tcp", 64), **other)  # type: ignore[arg-type]
-    with pytest.raises(OutOfDomain, match="--variant hybrid"):
+    with pytest.raises(OutOfDomain, match="the variant hybrid"):
         CORRECTED.fit_question(wish)
     assert MODEL.fit_question(wish) == (wish, ())
 

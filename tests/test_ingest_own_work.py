@@ -74,7 +74,7 @@ def test_runs_that_fill_the_wire_say_nothing() -> None:
 
 
 def test_a_variant_that_knows_no_work_is_refused() -> None:
-    with pytest.raises(OutOfDomain, match="--variant hybrid"):
+    with pytest.raises(OutOfDomain, match="the variant hybrid"):
         own_work(Model(MODEL.data, "corrected"), program(ADDED))
 
 

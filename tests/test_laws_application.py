@@ -261,5 +261,5 @@ def test_a_host_time_is_what_the_truth_says() -> None:
         assert told.value == pytest.approx(
             float(fits_case.cost_s(payload, "tcp", costs)[0]), rel=0.1
         )
-    with pytest.raises(OutOfDomain, match="--variant hybrid"):
+    with pytest.raises(OutOfDomain, match="the variant hybrid"):
         Model("ethernet-10g-2012").host_times_s(icmodel.Scenario("tcp", 512))

@@ -70,7 +70,7 @@ def test_the_words_of_the_work_are_taken_out_of_a_question() -> None:
 def test_a_question_about_another_variant_is_refused_naming_hybrid() -> None:
     for variant in ("corrected", "appendix-h"):
         model = icmodel.Model("ethernet-10g-2012", variant)
-        with pytest.raises(icmodel.OutOfDomain, match=f"{variant} predicts .* --variant hybrid"):
+        with pytest.raises(icmodel.OutOfDomain, match=f"{variant} predicts .* the variant hybrid"):
             model.predict(protocol="tcp", payload="64 B", app_send="1 us")
-        with pytest.raises(icmodel.OutOfDomain, match="--variant hybrid"):
+        with pytest.raises(icmodel.OutOfDomain, match="the variant hybrid"):
             model.predict_many(protocol="tcp", payload_bytes=[64, 65], app_recv_s=[0.0, 1e-6])

@@ -434,7 +434,7 @@ def test_a_stream_takes_no_more_cores_than_it_may_for_its_applications_work(prot
     for name in ("goodput_bps", "cpu_recv_cores", "loss_rate"):
         assert found.streams["a"].metrics[name].ends == same.metrics[name].ends
     refused = predict(worked_on).streams["a"].metrics["goodput_bps"]  # corrected knows no such work
-    assert "--variant hybrid" in refused.why
+    assert "the variant hybrid" in refused.why
     assert refused.high == pytest.approx(8 * 1448 / 5e-5)
 
 

@@ -888,7 +888,7 @@ def test_a_candidate_may_ask_for_another_line_rate_which_hybrid_extrapolates_to(
         case, (faster,), Model("ethernet-10g-2012"), derive(case), brief=True
     )
     assert {answer.scenario.line_rate_bps for answer in left.answers} == {40e9}
-    assert all("use --variant hybrid for 40 Gb/s" in answer.why for answer in left.answers)
+    assert all("use the variant hybrid for 40 Gb/s" in answer.why for answer in left.answers)
     assert all(answer.prediction is None for answer in left.answers)
     assert left.outcome == "undecided"
 

@@ -353,7 +353,7 @@ def _labelled(result: Result, own: Labels, user: UserLabels) -> Result:
     for name, option in NEEDED.items():
         require(
             getattr(labels, name) is not None,
-            f"{place}: the result does not state its {name}: give it with {option}, or in a file with --labels",
+            f"{place}: the result does not state its {name}: give it with {option}, or in a file with `icmodel ingest --labels`",
         )
     labelled = replace(result, labels=labels, assumed=assumed)
     for problem in problems(labelled, user.link):

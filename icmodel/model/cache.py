@@ -138,7 +138,7 @@ class TableCache:
                 measured = f"at {units.format_bps(own_bps, 4)}"
         return (
             f"{self.data.id} was measured {measured}, and the variant {self.variant} predicts no "
-            f"other value: use --variant hybrid for {wanted}, leave {name} out, or use a dataset measured that way"
+            f"other value: use the variant hybrid for {wanted}, leave {name} out, or use a dataset measured that way"
         )
 
     def work_problem(self) -> str:
@@ -147,7 +147,7 @@ class TableCache:
             return ""
         return (
             f"the variant {self.variant} predicts the measuring programs alone, without work of the application: "
-            "leave app_send and app_recv out, or use --variant hybrid"
+            "leave app_send and app_recv out, or use the variant hybrid"
         )
 
 

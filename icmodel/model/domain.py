@@ -35,7 +35,7 @@ Above this ratio, theory is computed for each question instead.
 """
 LIMITING = ("cores", "switches", "endpoints", "distance_m")
 """Parameters of a question for which a dataset needs rows or a rule."""
-BEYOND = 'or use --extrapolate of predict, compare or sweep (in Python outside="extrapolate")'
+BEYOND = 'or set extrapolate of predict, compare or sweep (in Python outside="extrapolate")'
 """End of the error message if a question is outside the measured range, but can be extrapolated."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from icmodel import units
 from icmodel.dataset import Interconnect, check_variant
@@ -86,7 +87,7 @@ class DatasetOptions:
         )
 
 
-def ingested_document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
+def ingested_document(ingested: Ingested, name: str, about: About) -> dict[str, Any]:
     """Return the result of an ingest as JSON: used files, refused files, and notes."""
     return {
         "schema_version": 1,

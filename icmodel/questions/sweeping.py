@@ -119,7 +119,7 @@ def notes_of_ends(
             continue
         cores = prediction.scenario.cores
         if "cores" not in values and cores is not None:
-            notes[f"without --cores the most that were measured: {cores}"] = None
+            notes[f"no cores given: the most that were measured, {cores}"] = None
         notes |= dict.fromkeys(prediction.notes)
     return tuple(notes)
 

@@ -56,7 +56,7 @@ class Question:
     payload: str | None = option_field("SIZE", PAYLOAD_HELP)
     rate: str | None = option_field("RATE", 'Frames per second, e.g. "6700/s".', "unlimited")
     requested_goodput: str | None = option_field(
-        "RATE", 'Requested goodput, e.g. "3.5 Gb/s"; replaces --rate.'
+        "RATE", 'Requested goodput, e.g. "3.5 Gb/s", in place of a frame rate.'
     )
     cores: str | None = option_field(
         "N", "Number of parallel processes, one per core.", "the greatest measured number"

@@ -6,6 +6,7 @@ question and their descriptions are those of `icmodel.questions.words.Question`.
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from typing import Annotated, Any
 
@@ -243,3 +244,29 @@ class IngestBody(Body):
         description = DatasetOptions(**words_of(self, DatasetOptions))
         files = [(file.name, file.text) for file in self.files]
         return files, self.name, self.tool, labels, description
+
+
+FIELDS = {
+    name
+    for body in (SweepBody, PredictBody, CompareBody, EvaluateBody, PredictSystemBody, IngestBody)
+    for name in body.model_fields
+}
+"""Keys of the requests that take options of the command line."""
+_OPTION = re.compile(r"`[^`]*`|--([a-z]+(?:-[a-z]+)*)(?![\w-])")
+"""Pattern of a whole command, or of an option outside commands."""
+
+
+def in_keys(text: str) -> str:
+    """Replace options of the command line by the keys of a request; commands in backquotes are kept.
+
+    Examples
+    --------
+    >>> in_keys("--message-within needs --message")
+    'message_within needs message'
+    """
+
+    def key(found: re.Match[str]) -> str:
+        name = (found[1] or "").replace("-", "_")
+        return name if name in FIELDS else found[0]
+
+    return _OPTION.sub(key, text)

@@ -15,6 +15,7 @@ from icmodel.questions.ingesting import DatasetOptions, LabelOptions
 from icmodel.system import OpenSystem, find_system, read_open, system_names
 from icmodel.system.checking import check
 from icmodel.usecase import UseCase, load_usecase, read_usecase, usecase_names
+from icmodel.web.bodies import in_keys
 from icmodel.web.work import check_dataset
 
 TEXT = "the TOML text"
@@ -194,7 +195,11 @@ def ingest(
             raise type(error)(
                 str(error).replace(f"{output.parent}/", "").replace(f"{uploads}/", "")
             ) from None
-    return body_of({**ingested_document(ingested, name, about), "folder": folder})
+    document = ingested_document(ingested, name, about)
+    for one in document["refused"]:
+        one["reason"] = in_keys(one["reason"])
+    document["notes"] = list(map(in_keys, document["notes"]))
+    return body_of({**document, "folder": folder})
 
 
 def validate(name: str, variant: str | None, kinds: Sequence[str], most: int) -> bytes:

@@ -65,7 +65,7 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class ProblemDetails(BaseModel):
-    """A refused request; `detail` is the sentence that the command line prints."""
+    """A refused request; `detail` is the sentence of the command line, with keys in place of options."""
 
     type: str = Field(description="URN of the kind of error, or about:blank.")
     title: str
@@ -132,7 +132,8 @@ def problem_of(error: IcmodelError, status: int = 422) -> Problem:
     lines = [one.line for one in error.mistakes if one.line]
     where = f"line {place[1]}, column {place[2]}" if place else f"line {lines[0]}" if lines else ""
     kind = f"urn:icmodel:{type(error).__name__}"
-    return Problem(status, str(error), kind, where, mistakes=error.mistakes)
+    mistakes = [one._replace(message=bodies.in_keys(one.message)) for one in error.mistakes]
+    return Problem(status, bodies.in_keys(str(error)), kind, where, mistakes=mistakes)
 
 
 def body_problem(errors: Sequence[Any], body: object = None) -> Problem:

@@ -22,6 +22,7 @@ from icmodel.system import check, predict
 from icmodel.validate import Wishes, validate
 from icmodel.validate.validation import LEAVE_ONE
 from icmodel.web.jobs import body_of, ingest, system_of, usecase_of
+from icmodel.web.problems import problem_of
 from icmodel.web.work import check_dataset
 
 MOST_FOLDS = 40
@@ -35,8 +36,9 @@ The page loads the style sheet from a file, since its Content-Security-Policy al
 
 def refusal(error: IcmodelError) -> bytes:
     """Return the mistakes of a text as JSON, each with its line; an unknown line is null."""
-    mistakes = error.mistakes or (Mistake(str(error)),)
-    return body_of({"error": str(error), "mistakes": [one._asdict() for one in mistakes]})
+    told = problem_of(error)
+    mistakes = told.mistakes or (Mistake(told.detail),)
+    return body_of({"error": told.detail, "mistakes": [one._asdict() for one in mistakes]})
 
 
 # --- use cases --------------------------------------------------------------------------------

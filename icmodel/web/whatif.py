@@ -32,7 +32,7 @@ from icmodel.questions.whatif import (
 from icmodel.report.verdicts import margin_text
 from icmodel.requirement import judge
 from icmodel.scenario import scenario
-from icmodel.web.bodies import Body
+from icmodel.web.bodies import Body, in_keys
 from icmodel.web.work import warm_model
 
 MOST_QUESTIONS = 8
@@ -107,7 +107,10 @@ def answer(question: Question, requirements: list[str]) -> Answer:
 
     def refusal(error: IcmodelError, field: str) -> Answer:
         return Answer(
-            dataset=question.dataset, variant=question.variant, error=str(error), field=field
+            dataset=question.dataset,
+            variant=question.variant,
+            error=in_keys(str(error)),
+            field=field,
         )
 
     try:
@@ -170,7 +173,7 @@ def _judged(text: str, found: Prediction) -> Judged:
     try:
         requirement = parse_requirement(text, tuple(found.metrics))
     except IcmodelError as error:
-        return Judged(asked=text, problem=str(error))
+        return Judged(asked=text, problem=in_keys(str(error)))
     metric, limit = requirement.metric, requirement.limit
     estimate = found.metrics[metric]
     verdict = judge(requirement, estimate, found.bottleneck)
@@ -219,4 +222,4 @@ def curve(question: Question, over: Axis, metric: str, beyond: bool = False) -> 
         with warm.lock:
             return curves.curve(warm.model, keywords, over, metric, outside, beyond=beyond)
     except IcmodelError as error:
-        return Curve(error=str(error))
+        return Curve(error=in_keys(str(error)))

@@ -103,7 +103,7 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
     if not runs:
         raise RecordError(
             f"the text is not the output of a tool that icmodel knows ({', '.join(sorted(READERS))}): name the tool "
-            "with --tool, or map the columns of a table with --map"
+            "with --tool, or map the columns of a table with `icmodel ingest --map`"
         )
     runs.sort(key=lambda pair: pair[1].first)
     return [
