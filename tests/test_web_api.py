@@ -20,7 +20,9 @@ from icmodel.system import find_system, system_names
 from icmodel.usecase import find_usecase, usecase_names
 from icmodel.web import bodies
 from icmodel.web.bodies import Body, PredictBody, QuestionBody, in_keys
+from icmodel.web.place import Place
 from icmodel.web.problems import FIXES
+from icmodel.web.server import make_app
 from recommend_case import SMALL, opened
 from search import mostly_long
 from test_cli import examples
@@ -37,6 +39,10 @@ LONG = (
 """Commands that search or fit for seconds; shorter ones of their kind are compared."""
 UNKNOWN = "there is no dataset"
 """Beginning of the one sentence that differs: the API offers no paths."""
+
+
+PATHS = make_app(Place()).openapi()["paths"]
+"""Operations of the API, by path."""
 
 
 def shown() -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -280,6 +286,26 @@ def test_unknown_names_are_not_found(server: Server) -> None:
         assert "'none'" in problem(answer)["detail"]
     assert problem(server.get("validation/none"))["status"] == 404
     assert problem(server.get("nothing"))["status"] == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path, operations in PATHS.items() if "get" in operations],
+)
+def test_an_unknown_query_key_is_refused_with_the_known_ones(server: Server, path: str) -> None:
+    parameters = PATHS[path]["get"].get("parameters", ())
+    known = [one["name"] for one in parameters if one["in"] == "query"]
+    fix = f"use one of {', '.join(known)}" if known else "leave it out"
+    answer = server.get(f"../..{path.format(name='imaging')}?metrics=loss_rate")
+    assert answer.status_code == 422
+    assert problem(answer)["where"] == "metrics"
+    assert problem(answer)["detail"] == f"the query key 'metrics' is unknown: {fix}"
+
+
+def test_an_unknown_query_key_of_a_post_is_refused(server: Server) -> None:
+    answer = server.post("predict?extrapolate=true", {"payload": "64 B"})
+    fix = "leave it out"
+    assert problem(answer)["detail"] == f"the query key 'extrapolate' is unknown: {fix}"
 
 
 def test_a_request_has_exactly_the_words_of_the_command_line() -> None:

@@ -45,7 +45,7 @@ from icmodel.schemas.usecases import Evaluation, Interconnects, UseCaseDocument,
 from icmodel.system import load, system_names
 from icmodel.usecase import find_usecase, load_usecase, usecase_names
 from icmodel.web import bodies, jobs
-from icmodel.web.problems import answers, problem_of
+from icmodel.web.problems import Problem, answers, problem_of
 from icmodel.web.work import Workshop, check_dataset, dataset, warm_model
 
 POSTED = (400, 408, 413, 415)
@@ -53,7 +53,18 @@ POSTED = (400, 408, 413, 415)
 LARGEST_GRID = 4000
 """Greatest number of points of a grid; the command line allows more."""
 
-router = APIRouter(prefix="/api/v1")
+
+async def refuse_unknown_query(request: Request) -> None:
+    """Refuse a request whose address has a query key that its route does not know."""
+    known = [one.alias for one in request.scope["route"].dependant.query_params]
+    for key in request.query_params:
+        if key not in known:
+            fix = f"use one of {', '.join(known)}" if known else "leave it out"
+            sentence = f"the query key {key[:200]!r} is unknown: {fix}"
+            raise Problem(422, sentence, "urn:icmodel:InvalidRequest", key[:200])
+
+
+router = APIRouter(prefix="/api/v1", dependencies=[Depends(refuse_unknown_query)])
 
 Kind = Literal[
     "leave-one-out", "leave-a-curve-out", "leave-a-break-out", "leave-break-sizes-out", "held-out"

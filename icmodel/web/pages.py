@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 
 from icmodel.questions.curves import Form
 from icmodel.report.systems import drawing
 from icmodel.schemas.parts import MistakeText
 from icmodel.web import reports
-from icmodel.web.api import POSTED, IngestedText, Shop, as_json, found
+from icmodel.web.api import POSTED, IngestedText, Shop, as_json, found, refuse_unknown_query
 from icmodel.web.bodies import DATASET, Body, CheckBody, IngestBody, Toml, Word
 from icmodel.web.problems import answers as statuses
 from icmodel.web.whatif import Answers, Asked, Curves, CurvesAsked, answer, curve, form
 from icmodel.web.work import check_dataset
 
-router = APIRouter(prefix="/api/v1/pages", tags=["pages"])
+router = APIRouter(
+    prefix="/api/v1/pages", tags=["pages"], dependencies=[Depends(refuse_unknown_query)]
+)
 Name = Annotated[str, Query(max_length=200)]
 
 
