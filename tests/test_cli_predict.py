@@ -19,7 +19,7 @@ import icmodel
 from cli_case import CENTRAL, TABLE_8_1, RunIcmodel, own_process
 from icmodel import Model
 from icmodel.cli.options import question_text
-from icmodel.cli.output import text_of
+from icmodel.cli.output import Hanging, text_of
 from icmodel.cli.predict import (
     LINES,
     MORE,
@@ -226,7 +226,7 @@ def test_an_answer_fits_one_screen_and_says_the_question_first(name: str) -> Non
         lines = text_of(short_sections(prediction)).splitlines()
         assert len(lines) <= LINES, "\n".join(lines)
         assert max(map(len, lines)) <= WIDTH
-        assert " ".join(lines).startswith(question_text(prediction.scenario))
+        assert " ".join(map(str.strip, lines)).startswith(question_text(prediction.scenario))
         assert lines[-1] == MORE
         assert MORE not in text_of(short_sections(prediction, more=False))
 
@@ -262,7 +262,7 @@ def test_every_slot_shows_what_is_known_of_it(name: str) -> None:
     st.integers(0, 12),
 )
 def test_notes_fill_the_room_and_the_others_are_counted(notes: list[str], room: int) -> None:
-    lines = list(fit_notes(notes, room))
+    lines = Hanging(tuple(fit_notes(notes, room))).lines()
     assert len(lines) <= max(room, 1)
     assert all(len(line) <= WIDTH for line in lines)
     items = [line for line in lines if line.startswith("- ")]
@@ -271,7 +271,7 @@ def test_notes_fill_the_room_and_the_others_are_counted(notes: list[str], room: 
         assert len(items) - 1 + left == len(notes)
     else:
         assert len(items) == len(notes)
-    assert len(list(fit_notes(notes, math.inf))) >= len(lines)
+    assert len(Hanging(tuple(fit_notes(notes, math.inf))).lines()) >= len(lines)
 
 
 def test_an_exact_answer_has_all_its_digits(run_icmodel: RunIcmodel) -> None:

@@ -66,7 +66,7 @@ def test_a_table_that_fits_is_unchanged(table: Table[str]) -> None:
     assert fit_to_width(table, 10_000) is table
 
 
-def on_terminal(line: str, width: int, folder: Path) -> str:
+def on_terminal(line: str, width: int, folder: Path, code: int = 0) -> str:
     """What a command draws on a terminal of a width."""
     reader, writer = pty.openpty()
     with ThreadPoolExecutor() as beside, pytest.MonkeyPatch.context() as place:
@@ -75,7 +75,7 @@ def on_terminal(line: str, width: int, folder: Path) -> str:
         place.chdir(folder)
         drawn = beside.submit(read_to_the_end, reader)
         with os.fdopen(writer, "w", encoding="utf-8") as terminal, redirect_stdout(terminal):
-            assert main(shlex.split(line)) == 0
+            assert main(shlex.split(line)) == code
         text = drawn.result().decode()
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.replace("\r", ""))
 
@@ -117,3 +117,31 @@ def test_a_command_keeps_to_the_width_of_the_terminal(
     if line.endswith("--all --why"):
         assert "4.589844 M/s" in drawn  # a number is never broken
         assert "latency_mean_s" in squeezed(drawn)
+
+
+@pytest.mark.parametrize(
+    ("line", "heading", "code"),
+    [
+        ("compare --usecase imaging --rates 1 --dataset ethernet-1g-2010", "one by one", 1),
+        ("compare --payload '1448 B' --protocol tcp,udp", "notes", 0),
+        (
+            "sweep --payload '64 B, 256 B' --dataset zeromq-100g-2019 --switches 1",
+            "* extrapolated",
+            0,
+        ),
+    ],
+)
+def test_texts_are_wrapped_once_to_the_width_of_the_terminal(
+    line: str, heading: str, code: int, tmp_path: Path
+) -> None:
+    drawn = on_terminal(line, 60, tmp_path, code)
+    _, _, lines = drawn.partition(heading)
+    texts = lines.partition("\n\n")[0].split("\n")[1:]
+    assert any(one.startswith("  ") for one in texts)
+    assert all(re.match(r"  |- |[0-9]+\. ", one) for one in texts)
+
+
+@pytest.mark.parametrize("words", ["", " --why"])
+def test_an_evaluation_keeps_to_the_width_of_the_terminal(words: str, tmp_path: Path) -> None:
+    drawn = on_terminal(f"evaluate imaging{words}", 80, tmp_path, 1)
+    assert max(map(len, drawn.split("\n"))) <= 80

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from icmodel.cli.output import hanging, json_text, print_text
+from icmodel.cli.output import Hanging, Section, json_text, print_text, show
 from icmodel.documents import group_by_key, json_of, json_value
 from icmodel.errors import ReportError, ScenarioError
 from icmodel.estimate import Estimate, interval, metric_name, plural, quantity
@@ -77,7 +77,7 @@ def tell(
     if as_json:
         print_text(json_text(changes.to_dict()))
     else:
-        print_text("\n".join(hanging(changes.lines())) + "\n")
+        show([Section("", Hanging(tuple(changes.lines())))])
     if update:
         from icmodel.documents import write
 

@@ -30,12 +30,12 @@ from icmodel.cli.options import (
 )
 from icmodel.cli.output import (
     Answer,
+    Hanging,
     Section,
     Table,
     bullets,
     check_file,
     emit,
-    hanging,
     progress_bar,
 )
 from icmodel.cli.predict import fit_notes, metric_records, shown_metrics
@@ -222,7 +222,7 @@ def comparison_sections(columns: list[Column], *, every: bool) -> Iterator[Secti
 
     notes = [f"{number}: {note}" for number, one in predictions.items() for note in one.notes]
     if notes:
-        yield Section("notes", tuple(fit_notes(notes, math.inf if every else MOST_NOTES)))
+        yield Section("notes", Hanging(tuple(fit_notes(notes, math.inf if every else MOST_NOTES))))
     refused = [
         f"{one.dataset}, {one.variant}, {one.protocol}: {one.why}"
         for one in columns
@@ -280,9 +280,9 @@ def ranking_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
 
     found = ranked(comparison)
     best = found[0]
-    yield Section("", hanging(words.headline(comparison)))
+    yield Section("", Hanging(tuple(words.headline(comparison))))
     yield Section(
-        "", hanging([f"{ANSWERS[best.kind]} {words.link_name(best.row)}: {best.sentence}."])
+        "", Hanging((f"{ANSWERS[best.kind]} {words.link_name(best.row)}: {best.sentence}.",))
     )
     rows = tuple(
         (
@@ -301,12 +301,14 @@ def ranking_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
         "headroom of the wire and of the measured hosts, least cores", Table(columns, rows)
     )
     sentences = [f"{one.rank}. {words.link_name(one.row)}: {one.sentence}" for one in found]
-    yield Section("one by one", hanging(sentences))
+    yield Section("one by one", Hanging(tuple(sentences)))
     if not why:
         yield Section("", ("datasets and reasons of each link: --why",))
         return
     for one in found:
-        yield Section(f"{words.link_name(one.row)}: {one.kind}", hanging(words.reasons(one.row)))
+        yield Section(
+            f"{words.link_name(one.row)}: {one.kind}", Hanging(tuple(words.reasons(one.row)))
+        )
 
 
 def _headroom(ratio: float) -> str:
@@ -320,17 +322,17 @@ def usecase_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
     """
     from icmodel.report import interconnects as words
 
-    yield Section("", hanging(words.headline(comparison)))
+    yield Section("", Hanging(tuple(words.headline(comparison))))
     columns = ("link", "#Gb/s", *words.COLUMNS[2:])
     yield Section("", Table(columns, tuple(map(words.row_cells, comparison.rows))))
     if measurements := words.measurements(comparison):
-        yield Section("what would decide", hanging(measurements))
-    yield Section("how it was made", hanging(words.RULES))
+        yield Section("what would decide", Hanging(tuple(measurements)))
+    yield Section("how it was made", Hanging(tuple(words.RULES)))
     if not why:
         yield Section("", ("datasets and reasons of each link: --why",))
         return
     for row in comparison.rows:
-        yield Section(f"{words.link_name(row)}: {row.outcome}", hanging(words.reasons(row)))
+        yield Section(f"{words.link_name(row)}: {row.outcome}", Hanging(tuple(words.reasons(row))))
 
 
 def link_records(comparison: Comparison) -> Iterator[dict[str, object]]:

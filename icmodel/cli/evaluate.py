@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from shutil import get_terminal_size
 from typing import Annotated
 
 import typer
@@ -19,6 +21,7 @@ from icmodel.cli.options import (
     with_masthead,
 )
 from icmodel.cli.output import check_file, json_text, print_text
+from icmodel.estimate import WIDTH
 from icmodel.questions.words import DEFAULT_DATASET
 
 app = make_app()
@@ -107,7 +110,8 @@ def evaluate(
     if as_json:
         print_text(json_text(document))
     elif output is None:
-        print_text(evaluation_text(evaluation, why=why))
+        columns = get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+        print_text(evaluation_text(evaluation, why=why, width=min(columns, WIDTH)))
     else:
         subject = f"{evaluation.usecase.name} on {evaluation.data.id}, variant {evaluation.variant}"
         print_text(f"{subject}: {evaluation.verdict}; the report is {output}\n")

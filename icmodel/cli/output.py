@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TextIO
@@ -25,11 +26,25 @@ FURTHER_SHEETS = ("intervals", "basis", "sources")
 """Names of the XLSX sheets that follow the sheet of answers."""
 
 
+@dataclass(frozen=True, slots=True)
+class Hanging:
+    """Texts that are wrapped with a hanging indent, once the width of the output is known."""
+
+    texts: tuple[str, ...]
+
+    def lines(self, width: float = math.inf) -> list[str]:
+        """Wrap the texts into lines of at most ``width`` characters, and of at most 100."""
+        from icmodel.estimate import WIDTH, wrapped
+
+        most = int(min(width, WIDTH))
+        return [part for text in self.texts for part in wrapped(text, then="  ", width=most)]
+
+
 class Section(NamedTuple):
-    """Section of printed output: a heading, which may be empty, and a table or lines of text."""
+    """Section of printed output: a heading, which may be empty, and a table or texts."""
 
     heading: str
-    body: Table[str] | tuple[str, ...]
+    body: Table[str] | Hanging | tuple[str, ...]
 
 
 class Answer(NamedTuple):
@@ -144,15 +159,9 @@ def text_of(sections: Iterable[Section]) -> str:
     parts = []
     for heading, body in sections:
         lines = [heading] if heading else []
-        parts.append("\n".join([*lines, *(body.lines() if isinstance(body, Table) else body)]))
+        wrapped = body.lines() if isinstance(body, (Table, Hanging)) else body
+        parts.append("\n".join([*lines, *wrapped]))
     return "\n\n".join(parts) + "\n"
-
-
-def hanging(lines: Iterable[str]) -> tuple[str, ...]:
-    """Wrap texts into lines of at most 100 characters, with a hanging indent."""
-    from icmodel.estimate import wrapped
-
-    return tuple(part for line in lines for part in wrapped(line, then="  "))
 
 
 def bullets(lines: Iterable[str]) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from icmodel.cli.options import (
 )
 from icmodel.cli.output import (
     Answer,
+    Hanging,
     Section,
     Table,
     bullets,
@@ -50,7 +51,6 @@ from icmodel.estimate import (
     plural,
     quantity,
     quantity_text,
-    wrapped,
 )
 from icmodel.message import MESSAGE_METRICS
 from icmodel.questions.predicting import Extras, answer
@@ -279,10 +279,10 @@ def short_sections(prediction: Prediction, *, more: bool = True) -> Iterator[Sec
     If ``more`` is true, a last line names the options that show more.
     """
     head = (
-        *wrapped(question_text(prediction.scenario)),
+        question_text(prediction.scenario),
         f"{prediction.dataset}, variant {prediction.variant}",
     )
-    yield Section("", head)
+    yield Section("", Hanging(head))
 
     shown = shown_metrics(prediction)
     body = aligned(
@@ -301,12 +301,12 @@ def short_sections(prediction: Prediction, *, more: bool = True) -> Iterator[Sec
     yield Section("", tuple(body))
 
     # Two empty lines and the last line also need room.
-    room = LINES - len(head) - len(body) - 3
+    room = LINES - len(Hanging(head).lines()) - len(body) - 3
     reasons = ((one.why, metric_name(name)) for name, one in shown.items() if one.why)
     why = [f"{', '.join(names)}: {why}" for why, names in group_by_key(reasons).items()]
     last = [*fit_notes([*prediction.notes, *why], room), *([MORE] if more else [])]
     if last:
-        yield Section("", tuple(last))
+        yield Section("", Hanging(tuple(last)))
 
 
 def shown_metrics(prediction: Prediction) -> dict[str, Estimate]:
@@ -324,19 +324,19 @@ def shown_metrics(prediction: Prediction) -> dict[str, Estimate]:
 
 
 def fit_notes(notes: Iterable[str], room: float) -> Iterator[str]:
-    """Yield notes as wrapped list items in at most ``room`` lines.
+    """Yield notes as list items that fill at most ``room`` lines of 100 characters.
 
-    If notes are left out, the last line states how many.
+    If notes are left out, the last item states how many.
     """
-    items = [wrapped(note, "- ", "  ") for note in notes]
+    items = bullets(notes)
     used = 0
     for place, item in enumerate(items):
-        last = place == len(items) - 1
-        if used + len(item) > room - (0 if last else 1):
+        last, lines = place == len(items) - 1, len(Hanging((item,)).lines())
+        if used + lines > room - (0 if last else 1):
             yield f"- and {len(items) - place} more: --all"
             return
-        used += len(item)
-        yield from item
+        used += lines
+        yield item
 
 
 # --- the full answer --------------------------------------------------------------------------

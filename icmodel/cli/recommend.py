@@ -24,7 +24,7 @@ from icmodel.cli.options import (
     page_writers,
     with_masthead,
 )
-from icmodel.cli.output import Answer, Section, Table, check_file, emit, hanging, progress_bar
+from icmodel.cli.output import Answer, Hanging, Section, Table, check_file, emit, progress_bar
 from icmodel.estimate import plural
 from icmodel.requirement import MET, SIGNS
 
@@ -110,25 +110,25 @@ def sections(found: Recommendation) -> Iterator[Section]:
     if found.front:
         result = f"{plural(len(found.front), 'design')} to choose from"
     title = f"{SIGNS[found.verdict]} {found.system}: {result} ({found.title})"
-    first, *others = words.searched_lines(found)
     yield Section(
         "",
-        (
-            *hanging(
-                [title, f"{ground_text(found.datasets, found.states_devices)}{variants}", first]
-            ),
-            *others,
+        Hanging(
+            (
+                title,
+                f"{ground_text(found.datasets, found.states_devices)}{variants}",
+                *words.searched_lines(found),
+            )
         ),
     )
 
     if found.physics:
         lines = dict.fromkeys(line for one in found.physics for line in one.sentences())
-        yield Section("physical limits of all designs", hanging(lines))
+        yield Section("physical limits of all designs", Hanging(tuple(lines)))
     if found.own.verdict != MET:
         requirements = [
             f"{words.judged_text(one.verdict)}, {one.where}" for one in found.own.open[:4]
         ]
-        yield Section(f"the file's own design: {found.own.verdict}", hanging(requirements))
+        yield Section(f"the file's own design: {found.own.verdict}", Hanging(tuple(requirements)))
     if found.front:
         shown = f", {MOST_ROWS} of {len(found.front)}" if len(found.front) > MOST_ROWS else ""
         yield Section(f"Pareto-optimal designs{shown}", front_table(found))
@@ -138,7 +138,7 @@ def sections(found: Recommendation) -> Iterator[Section]:
             f"(CPU {words.cores_text(one.objective('cpu_cores'))} cores, based on {one.basis})"
             for one in found.mends[:MOST_OTHERS]
         ]
-        yield Section("fewest changes that fix the file's design", hanging(mends))
+        yield Section("fewest changes that fix the file's design", Hanging(tuple(mends)))
     if found.undecided:
         undecided = []
         for one in found.undecided[:MOST_OTHERS]:
@@ -146,10 +146,10 @@ def sections(found: Recommendation) -> Iterator[Section]:
             undecided.append(
                 f"{SIGNS[one.verdict]} {words.changes(one.changed)}: {'; '.join(measurements)}"
             )
-        yield Section("undecided", hanging(undecided))
+        yield Section("undecided", Hanging(tuple(undecided)))
     if not found.front:
         nearest = [f"{words.judged_text(one.verdict)}, {one.stream}" for one in found.nearest]
-        yield Section("nearest single choices", hanging(nearest))
+        yield Section("nearest single choices", Hanging(tuple(nearest)))
 
 
 def front_table(found: Recommendation) -> Table[str]:

@@ -30,6 +30,7 @@ from icmodel.cli.options import (
 )
 from icmodel.cli.output import (
     Answer,
+    Hanging,
     Section,
     Table,
     cell_of,
@@ -83,8 +84,8 @@ EXTRAPOLATED = BASES.index("extrapolated")
 MARK = "*"
 """Mark of an extrapolated value in the table."""
 FOOTNOTE = (
-    f"{MARK} extrapolated: beyond what was measured. A file names the basis of every value, and",
-    "icmodel predict the axis and the distance.",
+    f"{MARK} extrapolated: beyond what was measured. A file names the basis of every value, and "
+    "icmodel predict the axis and the distance."
 )
 MOST_POINTS, MOST_NOTES = 20, 4
 """Maximum number of points, and maximum number of note lines, that ``icmodel sweep`` prints without ``--all``."""
@@ -242,10 +243,10 @@ def grid_sections(grid: Grid, *, every: bool) -> Iterator[Section]:
     if (more := math.prod(grid.answers.sizes.values()) - len(rows)) > 0:
         yield Section("", (f"and {more} points more: --all, or all metrics in a file: -o",))
     if marked:
-        yield Section("", FOOTNOTE)
+        yield Section("", Hanging((FOOTNOTE,)))
     if grid.notes:
         notes = fit_notes(grid.notes, math.inf if every else MOST_NOTES)
-        yield Section("notes of the first and the last point", tuple(notes))
+        yield Section("notes of the first and the last point", Hanging(tuple(notes)))
 
 
 def _text(name: str, value: object) -> str:

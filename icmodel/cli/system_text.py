@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from icmodel import units
-from icmodel.cli.output import Section, Table, bullets, hanging
+from icmodel.cli.output import Hanging, Section, Table, bullets
 from icmodel.estimate import interval, percent, quantity
 from icmodel.report.systems.tables import (
     about,
@@ -109,7 +109,7 @@ def prediction_sections(prediction: SystemPrediction, *, everything: bool) -> It
 
     yield Section("requirements", requirements_body(prediction.judged, everything=everything))
     if shortfalls := tuple(shortfall_lines(prediction, everything=everything)):
-        yield Section("data that does not, or may not, arrive", hanging(shortfalls))
+        yield Section("data that does not, or may not, arrive", Hanging(shortfalls))
     if everything and (rows := tuple(parts_rows(prediction))):
         columns = ("requirement", "worst", "#network", "#hosts", "#application", "#bound")
         yield Section("worst case of times, in parts", Table(columns, rows))
@@ -121,7 +121,7 @@ def prediction_sections(prediction: SystemPrediction, *, everything: bool) -> It
     yield from ports_section(prediction, None if everything else BUSIEST)
     yield from devices_section(prediction, None if everything else BUSIEST)
     if prediction.notes:
-        yield Section("notes", hanging(prediction.notes[: None if everything else NOTES]))
+        yield Section("notes", Hanging(prediction.notes[: None if everything else NOTES]))
     if not everything:
         yield Section("", (MORE,))
 
