@@ -163,6 +163,17 @@ def test_the_headroom_is_that_of_the_wire_and_of_the_hosts() -> None:
     assert "the wire carries 1.8 times the required goodput" in one.sentence
 
 
+def test_the_headroom_of_undecided_hosts_is_that_to_their_capacity() -> None:
+    one = of("imaging", "ethernet", 25e9, "tcp")
+    finding = one.row.source.result.findings[0]
+    assert finding.verdict.outcome == UNDECIDED
+    assert 0 <= finding.verdict.margin < 1e-4  # a stream carries no more than it requests
+    prediction = one.row.source.result.answers[0].prediction
+    assert prediction is not None
+    limit_bps = finding.verdict.requirement.limit
+    assert one.host_headroom == pytest.approx(prediction.bounds["share"] / limit_bps - 1)
+
+
 def test_an_unlikely_link_comes_after_a_likely_one_of_its_class() -> None:
     found = [one for one in ranked(compared("imaging")) if one.kind == HOSTS_OPEN]
     unlikely = [

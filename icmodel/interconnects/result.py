@@ -21,6 +21,7 @@ from icmodel.reading import SourceFile
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, outcome_text
 from icmodel.table import Coloured, html_table
 from icmodel.usecase import CandidateResult, Finding, UseCase
+from icmodel.usecase.judging import CAPACITIES
 from icmodel.usecase.result import needed_measurement
 
 SCHEMA_VERSION = 1
@@ -329,7 +330,7 @@ class Ranked:
 
     @property
     def host_headroom(self) -> float:
-        """Predicted goodput of the hosts, divided by the required goodput, minus 1; NaN if unknown."""
+        """Goodput that the hosts can carry, divided by the required goodput, minus 1; NaN if unknown."""
         return math.nan if self.row.source.ground == THEORY else _margin(self.row.source)
 
     @property
@@ -432,7 +433,19 @@ def _headroom(theory: Source) -> float:
 
 
 def _margin(source: Source) -> float:
-    margins = [finding.verdict.margin for finding in _goodputs(source)]
+    """Return the least margin of a predicted goodput over its limit; NaN if none is known.
+
+    A stream carries no more than it requests.  If its goodput reaches the limit, the capacity of the hosts counts instead.
+    """
+    predictions = {one.stream: one.prediction for one in source.result.answers}
+    margins = []
+    for finding in _goodputs(source):
+        margin, prediction = finding.verdict.margin, predictions.get(finding.stream)
+        if margin >= 0 and prediction is not None:
+            bounds = [prediction.bounds[name] for name in CAPACITIES if name in prediction.bounds]
+            capacity_bps = min(bounds, default=math.nan)
+            margin = max(margin, capacity_bps / finding.verdict.requirement.limit - 1)
+        margins.append(margin)
     return min((margin for margin in margins if math.isfinite(margin)), default=math.nan)
 
 
