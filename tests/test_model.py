@@ -255,6 +255,11 @@ def test_a_parameter_without_axis_or_rule_is_refused_and_a_delay_can_be_left_out
         return
     scenario, notes = model.fit_question(asked)
     assert len(notes) == 1
+    assert named[0] in notes[0]
+    done = (
+        "without distance" if "distance_m" in question else f"with switches = {scenario.switches}"
+    )
+    assert notes[0].endswith(f": asked {done}")
     assert model.predict(scenario).scenario.protocol == question["protocol"]
 
 

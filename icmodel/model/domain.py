@@ -104,47 +104,71 @@ class Rule(NamedTuple):
     """Rule that refuses a question if the dataset cannot answer for one of its parameters.
 
     ``breaks`` takes a domain and the parameters in `LIMITING`, as numbers or arrays (NaN if a parameter is left out).
-    ``message`` is formatted with ``data``, ``domain`` and ``scenario``.
+    A message refuses a question with ``fact`` and ``fix``. If icmodel changes the parameter instead, a note has ``fact``
+    and ``change``. The texts are formatted with ``data``, ``domain`` and ``scenario``.
     """
 
     parameter: str
     breaks: Callable[[Any, Mapping[str, Any]], Any]
-    message: str
+    fact: str
+    fix: str
+    change: str = ""
+
+    @property
+    def message(self) -> str:
+        """Template of the message that refuses a question."""
+        return f"{self.fact}: {self.fix}"
+
+    @property
+    def note(self) -> str:
+        """Template of the note on a changed question."""
+        return f"{self.fact}: {self.change}"
 
 
 RULES = (
     Rule(
         "cores",
         lambda domain, q: ~np.isnan(q["cores"]) & np.logical_not(domain.has_cores),
-        "{data} does not state how many cores {scenario.protocol} used: leave cores out",
+        "{data} does not state how many cores {scenario.protocol} used",
+        "leave cores out",
     ),
     Rule(
         "endpoints",
         lambda domain, q: (q["endpoints"] > 1) & np.logical_not(domain.sharing),
-        "{data} has no goodput of {scenario.protocol} to divide among endpoints: leave endpoints out",
+        "{data} has no goodput of {scenario.protocol} to divide among endpoints",
+        "leave endpoints out",
     ),
     Rule(
         "switches",
         lambda domain, q: q["switches"] < domain.least_switches,
         "{data} measured {scenario.protocol} with switches = {domain.least_switches} only, not with "
-        "{scenario.switches}: set switches = {domain.least_switches}",
+        "{scenario.switches}",
+        "set switches = {domain.least_switches}",
+        "asked with switches = {domain.least_switches}",
     ),
     Rule(
         "switches",
         lambda domain, q: q["switches"] > domain.most_switches,
-        "{data} has neither rows with {scenario.switches} switches nor a switch latency: leave switches out, "
-        "or use a dataset that has either",
+        "{data} has neither rows with {scenario.switches} switches nor a switch latency",
+        "leave switches out, or use a dataset that has either",
+        "asked with switches = {domain.most_switches}",
     ),
     Rule(
         "distance_m",
         lambda domain, q: ~np.isnan(q["distance_m"]) & np.logical_not(domain.distance),
-        "{data} states no cable length or propagation: leave distance out, or use a dataset that states one",
+        "{data} states no cable length or propagation",
+        "leave distance out, or use a dataset that states one",
+        "asked without distance",
     ),
 )
 
 
-def problems(data: Dataset, domain: ProtocolDomain, scenario: Scenario) -> dict[str, str]:
+def problems(
+    data: Dataset, domain: ProtocolDomain, scenario: Scenario, *, changed: bool = False
+) -> dict[str, str]:
     """Parameters of a scenario that break a rule, each with the message that refuses the scenario.
+
+    With ``changed``, each has the note that says how icmodel changes the parameter.
 
     If the dataset has no rows at these options, the result is empty: the question is refused when tables are prepared.
     """
@@ -152,8 +176,9 @@ def problems(data: Dataset, domain: ProtocolDomain, scenario: Scenario) -> dict[
         return {}
     values = {name: getattr(scenario, name) for name in LIMITING}
     numbers = {name: np.nan if value is None else value for name, value in values.items()}
+    texts = {"data": data.id, "domain": domain, "scenario": scenario}
     return {
-        rule.parameter: rule.message.format(data=data.id, domain=domain, scenario=scenario)
+        rule.parameter: (rule.note if changed else rule.message).format(**texts)
         for rule in RULES
         if rule.breaks(domain, numbers)
     }

@@ -206,7 +206,7 @@ class Model:
         for metric in metrics or ():
             if metric not in (*ALWAYS, BOTTLENECK, *self.data.metrics):
                 raise OutOfDomain(no_metric(self.data, metric))
-        scenario, options = self._complete(scenario)
+        scenario, options = self.complete(scenario)
         cache = self._tables.for_hosts(scenario.hosts, options)
         only = needed(self.data, metrics)
         request = TableRequest(options, (scenario.protocol,), outside == EXTRAPOLATE, only)
@@ -277,7 +277,7 @@ class Model:
             )
         return answer
 
-    def _complete(self, scenario: Scenario) -> tuple[Scenario, Options]:
+    def complete(self, scenario: Scenario) -> tuple[Scenario, Options]:
         """Fill in the default core count of the dataset, and find the options that differ from their defaults.
 
         Raises
@@ -318,7 +318,7 @@ class Model:
     def fit_question(self, scenario: Scenario) -> tuple[Scenario, tuple[str, ...]]:
         """Drop ``distance_m`` and ``switches`` of a scenario if this dataset has no rule for them.
 
-        ``evaluate``, ``system``, ``compare``, ``recommend`` and ``sweep`` all use this method.  Any other parameter
+        ``evaluate``, ``system``, ``compare`` and ``recommend`` all use this method.  Any other parameter
         that :meth:`predict` refuses raises OutOfDomain.  Only the latency depends on the two parameters.
         ``distance_m`` is dropped if the dataset states no cable; ``switches`` if the dataset has neither rows with
         switches nor a switch latency.  The caller accounts for the dropped delay: a system adds the delay, and an
@@ -329,7 +329,7 @@ class Model:
         scenario : Scenario
             Scenario that the dataset can answer.
         notes : tuple of str
-            One message per dropped parameter.
+            One note per dropped parameter, which says how the dataset is asked instead.
 
         Raises
         ------
@@ -344,8 +344,9 @@ class Model:
         domain = self._tables.domain(scenario.protocol, options)
         known = min(max(scenario.switches, domain.least_switches), domain.most_switches)
         blank = {"distance_m": None, "switches": int(known)}
-        changed = {name: blank[name] for name in found}
-        return replace(scenario, **changed), tuple(found.values())  # type: ignore[arg-type]
+        notes = problems(self.data, domain, scenario, changed=True)
+        changed = {name: blank[name] for name in notes}
+        return replace(scenario, **changed), tuple(notes.values())  # type: ignore[arg-type]
 
     def core_counts(self, protocol: str, options: Mapping[str, str]) -> tuple[int, ...]:
         """Core counts at which the goodput of a protocol was measured; empty if the dataset states none.
@@ -423,7 +424,7 @@ class Model:
         """
         if problem := self.work_problem():
             raise OutOfDomain(problem)
-        scenario, options = self._complete(replace(scenario, work=NO_WORK))
+        scenario, options = self.complete(replace(scenario, work=NO_WORK))
         cache = self._tables.for_hosts(scenario.hosts, options)
         answer = self._answer(cache, TableRequest(options, (scenario.protocol,)), scenario)
         times = host_times(answer.query, answer.flow)

@@ -220,9 +220,7 @@ def grid_of(
         for axis in axes
     ]
     for corner in product(*ends):
-        _, problems = model.fit_question(_scenario(axes, corner))
-        if problems:
-            raise OutOfDomain(problems[0])
+        model.complete(_scenario(axes, corner))
     return Grid(axes, outside, None if metrics is None else tuple(metrics), intervals)
 
 
