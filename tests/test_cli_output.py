@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cli_case import RunIcmodel
 from icmodel.cli.output import (
     Answer,
     Section,
@@ -130,3 +131,29 @@ def test_no_progress_is_drawn_without_a_terminal(capsys: pytest.CaptureFixture[s
     with progress_bar("sweep") as progress:
         assert progress is None
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "predict --payload '1448 B' -o {file}.json",
+        "compare --payload '1448 B' --json -o {file}.csv",
+        "sweep --payload '64 B, 1448 B' -o {file}.xlsx",
+        "datasets list -o {file}.txt",
+        "usecases list --json -o {file}.csv",
+        "system list -o {file}.json",
+        "system export lab-direct -o {file}.json",
+        "system lab-direct --json -o {file}.html",
+        "evaluate imaging --json -o {file}.md",
+        "plot goodput_bps --json -o {file}.svg",
+        "theory ethernet --payload '1448 B' -o {file}.csv",
+        "validate ethernet-1g-2010 --folds leave-one-out --most 1 --metric rtt_half_mean_s --plot {file}.svg",
+    ],
+)
+def test_a_written_file_is_named_on_standard_error(
+    line: str, run_icmodel: RunIcmodel, tmp_path: Path
+) -> None:
+    printed = run_icmodel(line.format(file="own"))
+    (made,) = tmp_path.iterdir()
+    assert printed.err == f"{made.name}: written\n"
+    assert "written" not in printed.out

@@ -115,10 +115,10 @@ def test_an_error_is_a_sentence_and_ends_with_2(
 
 @pytest.mark.parametrize("form", ["node-link", "saihu"])
 def test_an_exported_system_can_be_imported(form: str, says: Any, tmp_path: Path) -> None:
-    code, out, _ = says(f"system export lab-two-switches --format {form} -o net.json")
+    code, out, err = says(f"system export lab-two-switches --format {form} -o net.json")
     assert code == 0
     assert "note: " in out
-    assert out.endswith("net.json: written\n")
+    assert err == "net.json: written\n"
     assert says("system import net.json -o again.toml")[0] == 0
     again = load(tmp_path / "again.toml")
     assert [one.name for one in again.streams.values()] == ["measured"]

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from icmodel.cli.output import Hanging, Section, json_text, print_text, show
+from icmodel.cli.output import Hanging, Section, json_text, print_text, say_written, show
 from icmodel.documents import group_by_key, json_of, json_value
 from icmodel.errors import ReportError, ScenarioError
 from icmodel.estimate import Estimate, interval, metric_name, plural, quantity
@@ -82,6 +82,7 @@ def tell(
         from icmodel.documents import write
 
         write(against, json_text(document).encode("utf-8"))
+        say_written(against)
     return changes.exit_code
 
 

@@ -20,7 +20,7 @@ from icmodel.cli.options import (
     option,
     with_masthead,
 )
-from icmodel.cli.output import check_file, json_text, print_text
+from icmodel.cli.output import check_file, json_text, print_text, say_written
 from icmodel.estimate import WIDTH
 from icmodel.questions.words import DEFAULT_DATASET
 
@@ -105,6 +105,8 @@ def evaluate(
     changes = compared(earlier, document, against)
     if output is not None:
         report(evaluation, output, masthead)
+        if as_json or changes is not None:
+            say_written(output)
     if changes is not None and against is not None:
         return tell(changes, document, against, update=update, as_json=as_json)
     if as_json:

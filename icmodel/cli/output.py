@@ -116,6 +116,7 @@ def emit(answer: Answer, *, as_json: bool, output: Path | None) -> None:
     """
     if output is not None:
         write_file(output, answer.writers())
+        say_written(output)
     if as_json:
         print_text(json_text(answer.document()))
     elif output is None:
@@ -201,6 +202,11 @@ def write_file(path: Path, writers: Mapping[str, Writer]) -> None:
     check_file(path, writers)
     with replacing(path) as beside:
         writers[path.suffix.lower()](beside)
+
+
+def say_written(path: Path) -> None:
+    """Print on standard error that a file was written, for commands whose answer does not name the file."""
+    print(f"{path}: written", file=sys.stderr)  # noqa: T201
 
 
 def write_text(path: Path, text: str) -> None:

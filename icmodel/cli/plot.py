@@ -19,7 +19,14 @@ from icmodel.cli.options import (
     option,
     with_question,
 )
-from icmodel.cli.output import check_file, json_text, print_text, write_file, write_text
+from icmodel.cli.output import (
+    check_file,
+    json_text,
+    print_text,
+    say_written,
+    write_file,
+    write_text,
+)
 from icmodel.dataset import Dataset, load
 from icmodel.errors import OutOfDomain, ReportError, ScenarioError
 from icmodel.questions.words import DEFAULT_DATASET, Question
@@ -84,7 +91,9 @@ def plot(
         print_text(json_text(spec))
     if output is not None:
         write_plot(spec, output)
-        if not as_json:
+        if as_json:
+            say_written(output)
+        else:
             lines = [f"{metric} over {over} on {data.id}, variant {model.variant}: {output}"]
             print_text("\n".join([*lines, *(f"note: {note}" for note in notes)]) + "\n")
 

@@ -32,6 +32,7 @@ from icmodel.cli.output import (
     json_text,
     listing,
     print_text,
+    say_written,
     write_text,
 )
 from icmodel.cli.output import show as show_sections
@@ -167,6 +168,8 @@ def predict(
     changes = compared(earlier, document, against)
     if output is not None:
         report(prediction, output, masthead)
+        if as_json or changes is not None:
+            say_written(output)
     if changes is not None and against is not None:
         return tell(changes, document, against, update=update, as_json=as_json)
     if as_json:
@@ -326,7 +329,7 @@ def export(name: SystemName, *, form: Format = "saihu", output: JsonFile) -> Non
     with replacing(output) as beside:
         write_text(beside, text)
     _print_notes(remarks)
-    print_text(f"{output}: written\n")
+    say_written(output)
 
 
 def _print_notes(notes: Iterable[str]) -> None:

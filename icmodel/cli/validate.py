@@ -33,6 +33,7 @@ from icmodel.cli.output import (
     check_file,
     emit,
     progress_bar,
+    say_written,
     write_file,
     write_text,
 )
@@ -155,9 +156,11 @@ def validate_rows(
         from icmodel.report.validation import error_plot
 
         write_plot(error_plot(validation), plot)
+        say_written(plot)
     if keep:
         coverage = kept(validation)
         write_file(data.folder / FILE, {".json": lambda path: write_text(path, coverage)})
+        say_written(data.folder / FILE)
     answer = Answer(
         sections=lambda: validation_sections(validation, wishes.kinds),
         document=lambda: document(validation),
