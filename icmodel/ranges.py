@@ -111,7 +111,7 @@ def _count(least: int, what: str) -> ValidRange:
 
 
 VALID_RANGES: Mapping[str, ValidRange] = {
-    "payload_bytes": _count(1, "B"),
+    "payload_bytes": _count(1, "bytes"),
     "switches": _count(0, "switches"),
     "endpoints": _count(1, "endpoints, this stream included"),
     "cores": _count(1, "cores"),
@@ -149,7 +149,7 @@ VALID_RANGES: Mapping[str, ValidRange] = {
 BY_ITSELF = {name: valid for name, valid in VALID_RANGES.items() if name not in (*REQUESTS, *WORK)}
 """Valid ranges of the numeric fields that Scenario checks itself; ApplicationWork checks its own fields."""
 OTHERS_WITHOUT_ENDPOINTS = (
-    "other_goodput_bps is above 0 but endpoints is 1, which is this stream alone: "
+    "the other goodput is above 0 but endpoints is 1, which is this stream alone: "
     "count the others too, e.g. endpoints = 2"
 )
 

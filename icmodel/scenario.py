@@ -395,18 +395,19 @@ def from_keywords(keywords: Mapping[str, object]) -> Scenario:
     """Make a Scenario from keywords whose names are already checked; see `scenario`."""
     values, options = si_values(keywords)
     check_complete(values)
+    given = {
+        TEXT_SPELLINGS.get(name, (name,))[0]: (name, value)
+        for name, value in keywords.items()
+        if value is not None
+    }
     numbers: dict[str, float] = {}
     for name, valid in VALID_RANGES.items():
         if name in values:
-            numbers[name] = _number(name, values[name])
-            if valid.whole:
-                if not numbers[name].is_integer():
-                    raise ScenarioError(valid.refusal(name, values[name]))
-                numbers[name] = int(numbers[name])
+            number = _number(name, values[name])
+            if not valid.allows(number):
+                raise ScenarioError(valid.refusal(*given.get(name, (name, number))))
+            numbers[name] = int(number) if valid.whole else number
     if "requested_goodput_bps" in numbers:
-        for name in ("requested_goodput_bps", "payload_bytes"):
-            if not VALID_RANGES[name].allows(numbers[name]):
-                raise ScenarioError(VALID_RANGES[name].refusal(name, numbers[name]))
         goodput_bps = numbers.pop("requested_goodput_bps")
         numbers["rate_fps"] = goodput_bps / (numbers["payload_bytes"] * 8)
     work = take_work(numbers)

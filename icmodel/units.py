@@ -161,7 +161,10 @@ def parse_bytes(text: str) -> int:
     """Read a size such as ``64 KiB`` or ``1.5 kB`` as a whole number of bytes."""
     exact = _exact(_BYTES, text)
     if exact.denominator != 1:
-        raise _refusal(_BYTES, text, "is not a whole number of bytes")
+        whole = " or ".join(f"{one} B" for one in (math.floor(exact), math.ceil(exact)) if one)
+        raise UnitError(
+            f"the size {text!r} is not a whole number of bytes, but {float(exact):.12g} B: write {whole}"
+        )
     if exact > _LARGEST_COUNT:
         raise _refusal(_BYTES, text, "is too large")
     return exact.numerator

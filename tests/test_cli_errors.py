@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import checkout
+from cli_case import RunIcmodel
 from conftest import clean_environment
 from icmodel.cli import main
 from icmodel.usecase import new_usecase_text
@@ -75,10 +76,10 @@ QUESTIONS = {
         "--payload '64 B' --cores 5",
         ["5 cores", "1, 2, 3, 4", "use one of these counts, or set extrapolate of"],
     ),
-    "0 cores": ("--payload '64 B' --cores 0", ["cores 0", "at least 1"]),
+    "0 cores": ("--payload '64 B' --cores 0", ["--cores '0'", "at least 1"]),
     "cores with a unit": ("--payload '64 B' --cores '2 cores'", ["'2 cores'", "without a unit"]),
     "half a switch": ("--payload '64 B' --switches 0.5", ["'0.5'", "whole number"]),
-    "0 endpoints": ("--payload '64 B' --endpoints 0", ["endpoints 0", "at least 1"]),
+    "0 endpoints": ("--payload '64 B' --endpoints 0", ["--endpoints '0'", "at least 1"]),
     "bytes for a rate": (
         "--payload '64 B' --requested-goodput '9.4 GB'",
         ["'9.4 GB'", "'/s' is missing", "9.4 Gb/s or 100 MB/s"],
@@ -387,3 +388,33 @@ def test_a_closed_standard_output_is_no_defect(tmp_path: Path) -> None:
     assert (
         json.loads((tmp_path / "answer.json").read_text(encoding="utf-8"))["verdict"] == "not met"
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--payload '0 B'", "--payload '0 B' is not possible: give a whole number of bytes, at"),
+        ("--payload='0 B'", "--payload '0 B' is not possible: give a whole number of bytes, at"),
+        ("--payload '1.4 KiB'", "but 1433.6 B: write 1433 B or 1434 B"),
+        ("--payload '0.5 B'", "but 0.5 B: write 1 B"),
+        ("--payload '1 B' --endpoints 0", "--endpoints '0' is not possible: give a whole number"),
+        ("--payload '1 B' --cores 0", "--cores '0' is not possible: give a whole number"),
+        ("--payload '1 B' --rate 0/s", "--rate '0/s' is not a rate: give a finite number"),
+        ("--payload '1 B' --line-rate '0 b/s'", "--line-rate '0 b/s' is not a line rate: give"),
+        ("--payload '1 B' --app-send '2e9 s'", "--app-send '2e9 s' is not a time: give"),
+        ("--payload '1 B' --other-goodput '1 Gb/s'", "the other goodput is above 0 but endpoints"),
+        ("--payload '1 B' --rate 1e308/s", "--rate 1e+308 is not a rate: give"),
+    ],
+)
+@pytest.mark.parametrize("command", ["predict", "sweep", "compare"])
+def test_an_impossible_value_is_told_with_the_option_as_it_was_typed(
+    command: str, options: str, says: str, run_icmodel: RunIcmodel
+) -> None:
+    printed = run_icmodel(f"{command} {options}")
+    assert printed.code == 2
+    assert says in printed.err
+
+
+def test_theory_tells_an_impossible_payload_with_its_option(run_icmodel: RunIcmodel) -> None:
+    printed = run_icmodel("theory ethernet --payload '0 B'")
+    assert printed.err.startswith("icmodel: --payload 0 is too small: use frames of at least 1 B")

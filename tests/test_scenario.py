@@ -131,7 +131,7 @@ def test_the_json_form_has_every_parameter_and_no_infinity() -> None:
         ({"endpoints": 0}, ("endpoints", "0", "at least 1")),
         ({"endpoints": 2, "other_goodput_bps": -1}, ("other_goodput_bps", "-1", "0 or more")),
         ({"endpoints": 2, "other_goodput_bps": math.inf}, ("other_goodput_bps", "inf", "finite")),
-        ({"other_goodput_bps": 1e9}, ("other_goodput_bps", "endpoints", "count the others")),
+        ({"other_goodput_bps": 1e9}, ("other goodput", "endpoints", "count the others")),
         ({"distance_m": -1}, ("distance_m", "-1", "0 or more")),
         ({"distance_m": math.nan}, ("distance_m", "nan", "finite")),
         ({"rate_fps": 1, "rate": "1/s"}, ("rate_fps", "twice")),

@@ -179,7 +179,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         code = app(arguments, prog_name="icmodel", standalone_mode=False)
         sys.stdout.flush()
     except IcmodelError as error:
-        return _fail(type(error).__name__, str(error), WRONG, words, error.mistakes)
+        sentence = with_option(str(error), words)
+        return _fail(type(error).__name__, sentence, WRONG, words, error.mistakes)
     except _USAGE as error:
         return _fail("UsageError", usage_sentence(error, words), WRONG, words)
     except (typer.Abort, KeyboardInterrupt):
@@ -217,6 +218,23 @@ def report_unexpected(error: Exception, words: Sequence[str]) -> int:
         "report it with what ICMODEL_TRACEBACK=1 prints"
     )
     return _fail("Defect", sentence, DEFECT, words)
+
+
+def with_option(sentence: str, words: Sequence[str]) -> str:
+    """Replace the name of a parameter at the start of an error by the option that was typed.
+
+    Examples
+    --------
+    >>> with_option("payload '0 B' is not possible", ["predict", "--payload", "0 B"])
+    "--payload '0 B' is not possible"
+    """
+    from icmodel.scenario import TEXT_SPELLINGS
+
+    spellings = {si_name: name for name, (si_name, _) in TEXT_SPELLINGS.items()}
+    name, _, rest = sentence.partition(" ")
+    option = f"--{spellings.get(name, name).replace('_', '-')}"
+    typed = any(word.partition("=")[0] == option for word in words)
+    return f"{option} {rest}" if typed and (name in spellings or rest[:1] == "'") else sentence
 
 
 def usage_sentence(error: Exception, words: Sequence[str]) -> str:

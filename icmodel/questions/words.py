@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from icmodel.errors import ScenarioError
+from icmodel.ranges import VALID_RANGES
 
 DEFAULT_DATASET = "ethernet-10g-2012"
 OWN, BEST = "the dataset's own", "the variant that predicts left-out rows best"
@@ -120,7 +121,7 @@ class Question:
             raise ScenarioError('the question has no payload: give one, e.g. --payload "1448 B"')
         for name in ("cores", "switches", "endpoints"):
             if name in values:
-                values[name] = parse_count(name, str(values[name]))
+                values[name] = parse_count(name, str(values[name]), int(VALID_RANGES[name].least))
         return {"protocol": protocol, **values, "options": self.option_values()}
 
 

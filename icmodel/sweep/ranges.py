@@ -20,6 +20,7 @@ from icmodel import scenario as words
 from icmodel.dataset import AXES, Dataset, Point
 from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
 from icmodel.model import Model
+from icmodel.ranges import VALID_RANGES
 
 Value = float | str
 """Value of a swept parameter: a number in SI units, or the text of a protocol or an option."""
@@ -114,6 +115,9 @@ def number_axis(name: str, value: object, data: Dataset, rows: tuple[Point, ...]
             return known_values(si_name, item, first, last, rows, data.id)
 
         texts = range_values(name, value, known)
+        valid = VALID_RANGES[si_name]
+        if not all(valid.allows(one) for one in texts if one != math.inf):
+            raise ScenarioError(valid.refusal(name, value))
         return Axis(si_name, texts, fixed=len(texts) == 1 and ".." not in value)
     if name != si_name:
         listed = list(value) if isinstance(value, (list, tuple)) else []
