@@ -97,6 +97,18 @@ def test_worker_processes_end_quietly_with_the_command(delay_s: float, tmp_path:
     assert (running.returncode, said) == (INTERRUPTED, "")
 
 
+def test_an_interrupted_sweep_into_a_file_says_that_it_can_be_continued(tmp_path: Path) -> None:
+    size = ("--payload", "64 B..65535 B:4000", "--rate", "1/s..9000/s:2000")
+    running = started(("sweep", *size, "--variant", "corrected", "-o", "grid.zarr"), tmp_path)
+    while running.poll() is None and not (tmp_path / "grid.zarr.progress").exists():
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == INTERRUPTED
+    advice = "repeat the command to continue in grid.zarr"
+    assert said == f"icmodel: interrupted: {advice}\n"
+
+
 def test_two_interruptions_are_as_quiet_as_one(tmp_path: Path) -> None:
     for delay_s in DELAYS_S[:8]:
         running = subprocess.Popen(

@@ -36,6 +36,7 @@ from icmodel.cli.output import (
     cell_of,
     check_file,
     emit,
+    interruptible,
     print_text,
     progress_bar,
 )
@@ -171,7 +172,11 @@ def sweep(
         points = asked.points(model)
         large = points > MOST_IN_MEMORY or output.suffix.lower() == ZARR
         if large or workers is not None or cluster is not None:
-            with client_of(cluster) as client, progress_bar("sweep") as progress:
+            with (
+                interruptible(f"repeat the command to continue in {output}"),
+                client_of(cluster) as client,
+                progress_bar("sweep") as progress,
+            ):
                 sweep_to_file(
                     model,
                     output,
