@@ -147,10 +147,12 @@ def json_value(text: str | bytes) -> object:
     Raises
     ------
     ValueError
-        If the text is not JSON, is nested too deep, or has a number with too many digits.
+        If the text is empty or not JSON, is nested too deep, or has a number with too many digits.
     """
     import json  # imported here, since most commands do not need it
 
+    if not text.strip():
+        raise ValueError("it is empty")
     try:
         document: object = json.loads(text)
     except RecursionError:

@@ -308,7 +308,12 @@ def test_a_damaged_result_is_compared_or_refused_in_a_sentence(
 
 
 @pytest.mark.parametrize(
-    ("content", "says"), [("{", "is not valid JSON"), ("[1]", "is not a JSON object")]
+    ("content", "says"),
+    [
+        ("{", "is not valid JSON: .*; write the first result with -o"),
+        ("", "is not valid JSON: it is empty; write the first result with -o"),
+        ("[1]", "is not a JSON object"),
+    ],
 )
 def test_a_file_that_is_no_result_is_refused(tmp_path: Path, content: str, says: str) -> None:
     file = tmp_path / "old.json"

@@ -103,6 +103,12 @@ def test_depth_is_counted_in_levels(depth: int) -> None:
     assert is_too_deep(document) is (depth > MOST_NESTED)
 
 
+@pytest.mark.parametrize("text", ["", " \n", b"", b"\n\n"])
+def test_an_empty_text_is_told_to_be_empty(text: str | bytes) -> None:
+    with pytest.raises(ValueError, match="it is empty"):
+        json_value(text)
+
+
 def test_documents_are_parsed() -> None:
     assert toml('a = 1\n[b]\nc = ["x"]') == {"a": 1, "b": {"c": ["x"]}}
     assert json_value(b'{"a": [1, null]}') == {"a": [1, None]}

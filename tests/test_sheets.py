@@ -203,6 +203,7 @@ def test_a_head_without_one_payload_is_refused(head: tuple[str, ...], message: s
     [
         ("a.ods", b"x", "unsupported file extension"),
         ("a.csv", b"", "is empty"),
+        ("a.xlsx", b"", "is empty"),
         ("a.csv", b"\x80\x81", "not text in UTF-8"),
         ("a.xlsx", b"payload", "not an XLSX file"),
     ],

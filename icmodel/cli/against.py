@@ -258,7 +258,9 @@ def read_result(path: Path) -> Mapping[str, Any]:
             f"{path} cannot be read: {reason.strerror}; write the first result with -o {path}"
         ) from reason
     except ValueError as reason:
-        raise ReportError(f"{path} is not valid JSON: {reason}") from reason
+        raise ReportError(
+            f"{path} is not valid JSON: {reason}; write the first result with -o {path}"
+        ) from reason
     if not isinstance(document, dict):
         raise ReportError(f"{path} is not a JSON object: write it with --json or -o {path}")
     return document

@@ -46,7 +46,7 @@ def read_sheet(path: str | Path) -> Sheet:
             f"{place} cannot be read ({error.strerror}): give a CSV or XLSX file"
         ) from error
     if place.suffix.lower() == ".xlsx":
-        rows, delimiter = _xlsx_rows(body, place), ","
+        rows, delimiter = _xlsx_rows(body, place) if body else [], ","
     elif place.suffix.lower() in (".csv", ".tsv", ".txt"):
         encoding = "utf-16" if body[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
         try:
