@@ -289,6 +289,11 @@ def test_a_dataset_without_a_seal_is_refused(copy: Path) -> None:
         ("metric", "goodput", "metric 'goodput' has no unit: it must be one of"),
         ("metric", "", "metric '' has no unit"),
         ("metric", "latency_ms", "metric 'latency_ms' has no unit"),
+        (
+            "metric",
+            "latency_p5_s",
+            "the metric 'latency_p5_s' is unclear: write latency_p05_s for 5 %, or latency_p50_s for 50 %",
+        ),
     ],
 )
 def test_a_damaged_cell_is_named(copy: Path, column: str, text: str, told: str) -> None:

@@ -140,6 +140,7 @@ WRONG = [
     ("cores = 4", "cores = 4\nhops = 1", "candidates no. 1, scenarios, video.*'hops'.*switches"),
     ('metric = "goodput_bps"\n', "", "requirements no. 1 has no metric"),
     ('"goodput_bps"\n', '"latency"\n', "no metric 'latency': use one of goodput_bps"),
+    ('"goodput_bps"\n', '"latency_p5_s"\n', "unclear: write latency_p05_s for 5 %, or latency_p50"),
     ('rate = "50 Hz"\n', "", "streams no. 1 has no rate"),
     ('"50 Hz"', '"50 kb"', "'50 kb' has the unknown unit 'kb'"),
     ('rate = "50 Hz"', "rate = 50", "rate = 50 has no unit.*rate_hz = 50"),

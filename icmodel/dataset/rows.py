@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, groupby, pairwise, repeat
@@ -42,6 +43,7 @@ RATIOS = (
     *(f"cpu_{end}_{mode}" for end in ("send", "recv") for mode in MODES),
 )
 METRIC_ENDINGS = ("_bps", "_s", "_cores", "_per_s")
+_ONE_DIGIT = re.compile(r"(.+_p)([1-9])_s")
 
 
 class Point(NamedTuple):
@@ -253,6 +255,19 @@ def _whole(name: str, text: str, least: int = 0) -> int | None:
     return int(text)
 
 
+def check_quantile(metric: str) -> None:
+    """Raise ValueError if a metric is a quantile of one digit, which could be read in two ways.
+
+    The digits are those behind "0.": ``p50`` is 50 % and ``p999`` is 99.9 %.
+    """
+    if found := _ONE_DIGIT.fullmatch(metric):
+        start, digit = found.groups()
+        raise ValueError(
+            f"the metric {metric!r} is unclear: write {start}0{digit}_s for {digit} %, or "
+            f"{start}{digit}0_s for {digit}0 %"
+        )
+
+
 def _word(name: str, text: str) -> str:
     """Check a cell with the text of a protocol, metric, basis or source, and return the text."""
     if name == "metric" and text not in RATIOS and not text.endswith(METRIC_ENDINGS):
@@ -260,6 +275,8 @@ def _word(name: str, text: str) -> str:
             f"{name} {text!r} has no unit: it must be one of {', '.join(RATIOS)} or "
             f"end in one of {', '.join(METRIC_ENDINGS)}"
         )
+    if name == "metric":
+        check_quantile(text)
     if name == "basis" and text not in FILE_BASES:
         raise ValueError(f"{name} {text!r} is not one of {', '.join(FILE_BASES)}")
     if not text:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from icmodel.dataset.rows import check_quantile
 from icmodel.errors import Fault, IcmodelError, Place, refuse
 from icmodel.message import MESSAGE_METRICS, Message
 from icmodel.reading import (
@@ -219,6 +220,7 @@ class Limit(Document):
     @field_validator("metric")
     @classmethod
     def _known_metric(cls, metric: str) -> str:
+        check_quantile(metric)
         if metric not in METRICS and not _QUANTILE.fullmatch(metric):
             raise ValueError(f"there is no metric {metric!r}: use one of {', '.join(METRICS)}")
         return metric
