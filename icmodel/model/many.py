@@ -34,7 +34,7 @@ Piece = slice | Ints
 """Indices of the questions in a block: a slice, or an array of integers."""
 Reason = Callable[[Mapping[str, object]], str]
 """Function that takes the SI keywords of a refused question and returns the reason of the refusal."""
-BLOCK = 65_536
+BLOCK = 131_072
 """Number of questions computed together; a question with intervals counts as three.
 
 The columns of a block then stay in the processor's cache, and Python's own work is spread over many questions.

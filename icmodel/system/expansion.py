@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -360,6 +361,10 @@ def _unrouted(table: Streams, sets: list[tuple[str, tuple[str, ...]]]) -> Iterat
     """Make the streams of a table, with empty paths; names are numbered if the table has several streams."""
     every = [pair for pair in sets for _ in range(table.count)]
     names = members(table.name, len(every))
+    producer = table.produces.producer(table.payload_bytes)
+    payload_bytes = table.frame_bytes(table.payload_bytes)
+    if producer is not None:  # a frame holds no more than a message
+        payload_bytes = min(payload_bytes, math.ceil(producer.message_bytes))
     for name, (source, sinks) in zip(names, every, strict=True):
         for sink in sinks:
             yield _from_table(
@@ -369,8 +374,8 @@ def _unrouted(table: Streams, sets: list[tuple[str, tuple[str, ...]]]) -> Iterat
                 group=table.name,
                 source=source,
                 sink=sink,
-                producer=table.produces.producer(table.payload_bytes),
-                payload_bytes=table.frame_bytes(table.payload_bytes),
+                producer=producer,
+                payload_bytes=payload_bytes,
                 path=(),
                 multicast=name if table.multicast else None,
                 paced_fps=table.rate_fps,

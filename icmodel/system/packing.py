@@ -85,8 +85,7 @@ class Packed:
     ----------
     ratio : float
         Least bits on the line for each useful bit, in the long run. If frames may be merged, this is the
-        ratio of full packets. Otherwise it is the ratio of a message. A producer that hands over frame by
-        frame may also fill frames across messages; then the ratio is that of a full frame, if that is less.
+        ratio of full packets. Otherwise it is the ratio of a message, whose last frame may be short.
     gap_bits : float
         Gap at the end of each packet, after which the next packet may begin [b]. The packet has arrived
         before the gap. So the gap counts in loads and rates, but not in a delay.
@@ -149,8 +148,6 @@ def packing(system: System) -> Packing:
         producer, frame = copies[0].producer, copies[0].payload_bytes
         message = float(frame) if producer is None else producer.message_bytes
         at_once = producer is not None and producer.kind in AT_ONCE
-        if at_once:
-            frame = min(frame, math.ceil(message))
         on: dict[str, Packed] = {}
         for interconnect, alike in links.items():
             mtu = min(link.mtu_bytes for link in alike)
@@ -198,9 +195,7 @@ def _packed(kind: _StreamOnLink, link: Link) -> Packed:
     if on.merges:
         ratio = wire_ratio(kind.protocol, kind.payload_bytes, link)
     else:
-        of_messages = message.sum_bits / (8 * kind.message_bytes)
-        of_frames = single.sum_bits / (8 * kind.payload_bytes)
-        ratio = of_messages if kind.at_once else min(of_messages, of_frames)
+        ratio = message.sum_bits / (8 * kind.message_bytes)
     mean_bits = min(single.mean_bits, message.mean_bits)
     return Packed(
         ratio=ratio,

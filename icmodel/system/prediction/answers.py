@@ -7,6 +7,7 @@ call of a dataset answers for all its streams.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,6 +39,8 @@ IF_MEASURED = (
     *(f"cpu_{side}_process_cores" for side in ("send", "recv")),
 )
 """Metrics that are requested in addition to the default metrics, if the dataset has them."""
+SHORT_LAST = 0.02
+"""Share of frames that short last frames may add, less than any dataset resolves (assumed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,17 +339,23 @@ def _questions_to(
 def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str, str]) -> Scenario:
     """Describe a stream as a question to a dataset, without the other streams.
 
-    If the dataset states how many cores it used, a stream without cores counts as one connection.
+    If the dataset states how many cores it used, a stream without cores counts as one connection. If short last frames
+    add more than `SHORT_LAST` to the number of frames, the question has as many frames, all of one size.
     """
     links = system.links_of(stream)
     rate_bps = min(links[0].rate_bps, links[-1].rate_bps)
     measured_bps = model.data.link(options).line_rate_bps
     source, sink = system.devices[stream.source], system.devices[stream.sink]
     measured = [device for device in (source, sink) if device.latency_s is None]
+    payload_bytes, rate_fps = stream.payload_bytes, stream.rate_fps
+    frames, made = stream.frames_a_message, stream.producer
+    if made is not None and frames * payload_bytes > made.message_bytes * (1 + SHORT_LAST):
+        payload_bytes = math.ceil(made.message_bytes / frames)
+        rate_fps = stream.requested_goodput_bps / (8 * payload_bytes)
     scenario = Scenario(
         protocol=stream.protocol,
-        payload_bytes=stream.payload_bytes,
-        rate_fps=stream.rate_fps,
+        payload_bytes=payload_bytes,
+        rate_fps=rate_fps,
         cores=stream.cores,
         switches=len(stream.path) - 1,
         distance_m=sum(link.length_m for link in links) or None,

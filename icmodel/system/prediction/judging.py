@@ -17,7 +17,7 @@ from icmodel.system.sharing import SAME
 from icmodel.usecase.derivation import ARRIVES, IN_TIME
 from icmodel.usecase.judging import StreamBounds, estimate_for
 
-GOODPUT, MESSAGE_TIME = "goodput_bps", "message_latency_s"
+GOODPUT, MESSAGE_TIME, GREATEST = "goodput_bps", "message_latency_s", "latency_max_s"
 LATE = (
     MESSAGE_TIME,
     *(f"latency_{statistic}_s" for statistic in ("mean", "p90", "p99", "p999", "max")),
@@ -105,7 +105,7 @@ def judge_time(required: StreamRequirement, prediction: StreamPrediction) -> Jud
     of = required.of if several else ""
     metrics = prediction.message_times if of == MESSAGE else prediction.metrics
     estimate = estimate_for(requirement.metric, StreamBounds(metrics, None, None))
-    hard = requirement.kind == "hard" and requirement.metric == "latency_max_s"
+    hard = requirement.kind == "hard" and requirement.metric == GREATEST
     if hard and bound and NETWORK not in bound.covers and (of != MESSAGE or bound.whole):
         network, hosts, application = (
             units.format_seconds(part, 3)
@@ -172,7 +172,9 @@ def always_required(system: System) -> tuple[StreamRequirement, ...]:
     """Implied requirements of every stream that produces data, in addition to those of the file.
 
     The produced data must arrive. They must arrive in time if the file states a time shorter than the
-    period. Of a stream that may fall short, the rest must arrive in time. A requirement of the file that demands at least as much replaces an implied requirement.
+    period. The time limits every message of a hard stream, and the mean of other streams. Of a stream that may fall
+    short, the rest must arrive in time. A requirement of the file that demands at least as much replaces an implied
+    requirement.
     """
     stated: dict[str, list[StreamRequirement]] = {}
     for required in system.requirements:
@@ -190,7 +192,8 @@ def always_required(system: System) -> tuple[StreamRequirement, ...]:
         if not any(demands_its_time(stream, required) for required in own):
             # the rest arrives no sooner than in time, so a whole message takes longer in proportion
             most_s = made.within_s / (1 - stream.allowed_shortfall_ratio)
-            limit = Requirement(IN_TIME, MESSAGE_TIME, at_most=most_s, kind=stream.kind)
+            metric = GREATEST if stream.kind == "hard" else MESSAGE_TIME
+            limit = Requirement(IN_TIME, metric, at_most=most_s, kind=stream.kind)
             implied.append(StreamRequirement(limit, stream.name))
     return tuple(implied)
 
@@ -207,6 +210,8 @@ def demands_its_time(stream: Stream, required: StreamRequirement) -> bool:
     """Whether a requirement is met only if whole messages arrive within the time stated in the file."""
     limit, made = required.requirement, stream.producer
     if made is None or limit.at_most is None or limit.metric not in LATE:
+        return False
+    if stream.kind == "hard" and (limit.metric, limit.kind) != (GREATEST, "hard"):
         return False
     return limit.at_most * (1 - SAME) <= made.due_s and whole_message(stream, required)
 

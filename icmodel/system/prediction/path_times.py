@@ -55,6 +55,8 @@ class PathTimes:
         Cause -> time to add to the dataset's latency; causes are the application, switches and cables.
     contained_s : float
         Least part of the dataset's latency that its network caused; 0 without a dataset.
+    passing_s : float
+        Time of cables and switches, which even the shortest packet takes.
     floor_s : float
         Time that no frame falls below on this path, less rounding. A full token bucket passes a frame at once.
     """
@@ -67,6 +69,7 @@ class PathTimes:
     bucket_s: float
     shifts_s: dict[str, float]
     contained_s: float
+    passing_s: float
     floor_s: float
 
 
@@ -94,10 +97,11 @@ def _times(path: _Path, measured: _MeasuredPath | None) -> PathTimes:
     """Work out the times of a path, given the path that its dataset measured; ``None`` without a dataset."""
     stored_s = path.stored_s()
     cables_s = sum(path.cables_s)
-    least_s = cables_s + sum(path.latencies_s) + stored_s
+    passing_s = cables_s + sum(path.latencies_s)
+    least_s = passing_s + stored_s
     last_frame_s, frames = path.last_frame(least_s, stored_s)
     # a token bucket may pass a frame at once
-    floor_s = least_s - stored_s if path.buckets else min(least_s, last_frame_s)
+    floor_s = passing_s if path.buckets else min(least_s, last_frame_s)
     shifts_s, contained_s = {APPLICATION: path.application_s}, 0.0
     if measured is not None:
         switches, latency_s = measured.switches, measured.latency_s
@@ -121,6 +125,7 @@ def _times(path: _Path, measured: _MeasuredPath | None) -> PathTimes:
         bucket_s=path.bucket_s(),
         shifts_s=shifts_s,
         contained_s=contained_s,
+        passing_s=passing_s,
         floor_s=floor_s * (1 - SAME),
     )
 

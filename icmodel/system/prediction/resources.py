@@ -262,14 +262,11 @@ def _cores(
     a least and a greatest core time, the greatest counts. A core handles one frame at a time.
     """
     device = system.devices[stream.source if side == "send" else stream.sink]
-    work_s = device.app_send_s if side == "send" else device.app_recv_s
     goodput_bps = float(alone.value("goodput_bps")[index])
     busy = float(alone.value(f"cpu_{side}_cores")[index])
     stated = device.latency_s is not None
     answered = busy > 0 and goodput_bps > 0 and not stated
-    if device.core_time_s is not None:
-        work_s = 8 * stream.payload_bytes * stream.core_time_per_bit_s(device, side)[1]
-    used = busy / goodput_bps if answered else work_s / (8 * stream.payload_bytes)
+    used = busy / goodput_bps if answered else stream.core_time_per_bit_s(device, side)[1]
     if not used > 0:
         yield from (None, None)
         return

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from icmodel import units
 from icmodel.estimate import BOTTLENECKS, Estimate, absent
 from icmodel.message import AT_ONCE, Message, sent_at_once
 from icmodel.system.loads import Overload, PortLoad
@@ -68,7 +69,9 @@ BUFFER = "buffer"
 TAKEN = "frames that hosts take"
 """Part of a stream that its bound covers if hosts may drop or hold back frames below their limits."""
 FULL_INTERFACE = "the sender's own port is full, and its frames wait there without limit"
-SMALL_WINDOW = "its TCP window passes less at once than is sent at once: give it a larger window"
+SMALL_WINDOW = (
+    "its TCP window holds less than it sends until an acknowledgement: give it a larger window"
+)
 WORK_TOGETHER = "the work of applications on frames that come together is not bounded"
 UNBOUNDED = "more may come to a port of its path than the port can send"
 CROWDED = "other streams hold it back, so its frames may wait in its host longer than alone"
@@ -167,6 +170,10 @@ class _StreamResults:
         metrics |= self.stated.busy_cores(metrics["goodput_bps"], self.share)
         times = self.message_times(metrics)
         metrics[AT_ONCE] = times.get(MEAN, metrics.get(MEAN, absent(NO_LATENCY)))
+        fills = self.fills_window(metrics.get(MEAN, absent(NO_LATENCY)))
+        if fills:
+            low = replace(metrics["goodput_bps"], low=0.0)
+            metrics["goodput_bps"] = derived(low, low.ends, ("assumed",), fills)
         goodput = metrics["goodput_bps"]
         limit, where = self.bottleneck(goodput)
 
@@ -175,8 +182,9 @@ class _StreamResults:
             metrics, times = without_times(metrics, arrives.why), without_times(times, arrives.why)
         elif self.waits_at_sender:
             metrics, times = (unknown_times(some, FULL_INTERFACE) for some in (metrics, times))
-        elif is_elastic(stream) and (stream.window_bytes or math.inf) < stream.payload_bytes:
-            metrics, times = (unknown_times(some, SMALL_WINDOW) for some in (metrics, times))
+        elif fills or self.window_bytes < stream.payload_bytes:
+            why = fills or SMALL_WINDOW
+            metrics, times = (unknown_times(some, why) for some in (metrics, times))
         elif goodput.low < stream.produced_bps * (1 - SAME):
             metrics, times = times_of_arrivals(metrics), times_of_arrivals(times)
 
@@ -221,6 +229,35 @@ class _StreamResults:
         """Whether both devices state their latency, and the sender sends its whole request."""
         asked_bps = self.stream.requested_goodput_bps
         return self.stated.both and passes_whole(self.share, asked_bps)
+
+    @property
+    def window_bytes(self) -> float:
+        """TCP window [B]; infinite without a window."""
+        return float(self.rates.windows.bits[self.index]) / 8
+
+    def in_flight_bytes(self, latency_s: float) -> float:
+        """Most bytes that the stream sends until the acknowledgement of a frame with this latency comes back."""
+        stream, made = self.stream, self.stream.producer
+        unacknowledged_s = latency_s + float(self.rates.windows.round_trip_s[self.index]) / 2
+        if made is not None and made.kind in BURSTS:
+            return (unacknowledged_s // made.period_s + 1) * made.message_bytes
+        return stream.produced_bps / 8 * unacknowledged_s + stream.payload_bytes
+
+    def fills_window(self, mean: Estimate) -> str:
+        """Reason why waits in queues may fill the TCP window; empty if the window has room for all that is sent.
+
+        The window has room if it holds what is sent in a mean latency and until the acknowledgement (Little's law).
+        """
+        stream, latency_s = self.stream, mean.high if math.isfinite(mean.high) else mean.value
+        by_window = bool(self.rates.by_window[self.index])
+        if math.isinf(self.window_bytes) or by_window or not stream.produced_bps:
+            return ""
+        unacknowledged_s = latency_s + float(self.rates.windows.round_trip_s[self.index]) / 2
+        needed_bytes = stream.produced_bps / 8 * unacknowledged_s
+        if not needed_bytes > self.window_bytes:
+            return ""
+        needed, window = (units.format_bytes(some) for some in (needed_bytes, self.window_bytes))
+        return f"{needed} may be in flight, and its TCP window is {window}: give it a larger window"
 
     @property
     def waits_at_sender(self) -> bool:
@@ -370,6 +407,14 @@ class _StreamResults:
             for name, latency in metrics.items()
             if name.startswith("latency_") and name != "latency_std_s"
         }
+        made = self.stream.producer
+        if made is not None and self.window_bytes < made.message_bytes:
+            # each window waits for the acknowledgement of a frame of the one before
+            windows, back_s = math.ceil(made.message_bytes / self.window_bytes), self.path.passing_s
+            return {
+                name: replace(one, low=windows * one.low + (windows - 1) * back_s)
+                for name, one in unknown_times(frames, SMALL_WINDOW).items()
+            }
         share, loss = self.rates.shares_at_once[self.index], self.buffers.losses.get(self.index)
         lossy = not share.elastic and share.rate_bps < share.sent_bps * (1 - SAME)
         if loss is not None:
@@ -424,7 +469,9 @@ class _StreamResults:
         bound, made = worst.of(stream), stream.producer
         at_once = made is not None and made.kind in BURSTS
         most_bytes = made.message_bytes if made is not None and at_once else stream.payload_bytes
-        if is_elastic(stream) and (stream.window_bytes or math.inf) < most_bytes:
+        if self.window_bytes < most_bytes:
+            return None, SMALL_WINDOW
+        if bound is not None and self.window_bytes < self.in_flight_bytes(bound.value_s):
             return None, SMALL_WINDOW
         several = self.shares_work or (at_once and stream.frames_a_message > 1)
         if several and self.path.application_s:

@@ -12,7 +12,12 @@ from icmodel.arrays import Bools, Floats, Ints
 from icmodel.estimate import BOTTLENECKS
 from icmodel.system.network import Stream, System
 from icmodel.system.packing import Packing
-from icmodel.system.prediction.answers import Answers, StreamQuestions, refusals
+from icmodel.system.prediction.answers import (
+    Answers,
+    StreamQuestions,
+    hosts_without_dataset,
+    refusals,
+)
 from icmodel.system.prediction.path_times import PathTimes
 from icmodel.system.prediction.resources import (
     HOSTS,
@@ -139,6 +144,8 @@ class Throughput:
         such streams.
     held_back, by_window : arrays of bool (streams,)
         Whether other streams hold each stream back, and whether its own TCP window limits the stream.
+    windows : Windows
+        TCP windows and round-trip times without queues.
     overloaded : array of bool (resources,)
         Whether the demand on a resource exceeds its available capacity, so that the resource stays full.
     """
@@ -157,6 +164,7 @@ class Throughput:
     shares_at_once: Sequence[StreamShare] | None
     held_back: Bools
     by_window: Bools
+    windows: Windows
     overloaded: Bools
 
 
@@ -171,7 +179,7 @@ def throughput(
         Path times of each stream, for the round-trip time of its window.
     """
     streams = list(system.streams.values())
-    windows = _windows(streams, questions, paths)
+    windows = _windows(system, questions, paths)
     questions = questions.limited_to(windows.limit_bps)
 
     # ask the datasets for each stream alone
@@ -240,6 +248,7 @@ def throughput(
         shares_at_once=at_once,
         held_back=allocation.rate_bps < expected_bps * (1 - SAME),
         by_window=np.minimum(requested_bps, capacity_bps) > windows.limit_bps * (1 + SAME),
+        windows=windows,
         overloaded=allocation.demand > allocation.available * OVERLOAD,
     )
 
@@ -255,14 +264,14 @@ def _core_time_ratios(system: System, streams: Sequence[Stream]) -> Floats:
     return np.array([least / most if most > 0 else 1.0 for least, most in times])
 
 
-def _windows(
-    streams: Sequence[Stream], questions: StreamQuestions, paths: Sequence[PathTimes]
-) -> Windows:
+def _windows(system: System, questions: StreamQuestions, paths: Sequence[PathTimes]) -> Windows:
     """TCP windows stated in the system, and the round-trip times of their streams.
 
     An acknowledgement is assumed to take as long as a single frame. This time is the dataset's latency at one frame per
-    second. Without a dataset, it is the least time of a frame by theory.
+    second. Without a dataset, it is the least time of a frame by theory. The greatest latency that devices state is
+    added.
     """
+    streams = list(system.streams.values())
     bits = np.array(
         [
             np.inf
@@ -275,8 +284,15 @@ def _windows(
         return Windows(bits, np.ones(len(streams)))
     single_s = questions.ask(rate_fps=np.ones(len(streams))).value("latency_mean_s")
     shifts_s = np.array([sum(path.shifts_s.values()) for path in paths])
-    least_s = np.array([path.least_s for path in paths])
-    return Windows(bits, 2 * np.where(np.isnan(single_s), least_s, single_s + shifts_s))
+    least_s = np.array([path.least_s + path.application_s for path in paths])
+    stated_s = np.array(
+        [
+            sum(device.latency_s[1] for device in hosts.values() if device.latency_s)
+            for hosts in (hosts_without_dataset(system, stream) for stream in streams)
+        ]
+    )
+    one_way_s = np.where(np.isnan(single_s), least_s, single_s + shifts_s) + stated_s
+    return Windows(bits, 2 * one_way_s)
 
 
 # --- shares -----------------------------------------------------------------------------------
