@@ -687,6 +687,23 @@ def test_samples_within_a_time_must_arrive_in_it(toy: Dataset) -> None:
         ]
 
 
+def test_a_frame_holds_no_more_than_the_samples_of_a_connection(toy: Dataset) -> None:
+    """1000 B of samples a millisecond are 1000 frames a second, whatever the payload of the scenario."""
+    samples = 'kind = "samples"\nsize = "8000 bit"\ncycle = "1 kHz"'
+    for payload in (1000, 8000):
+        scenario = f'protocol = "tcp"\npayload = "{payload} B"'
+        text = document(
+            requirement='metric = "cpu_recv"\nat_most = "90 %"', stream="STREAM", scenario=scenario
+        )
+        text = (
+            text.replace("STREAM", samples)
+            .replace("count = 4", "count = 1")
+            .replace("s = 4", "s = 1")
+        )
+        (answer,) = evaluate(read_usecase(text), toy).chosen.answers
+        assert (answer.asked.payload_bytes, answer.asked.rate_fps) == (1000, 1000)
+
+
 def test_what_is_met_on_assumed_rows_is_undecided_if_strict(toy: Dataset) -> None:
     text = document(requirement='metric = "cpu_recv"\nat_most = "90 %"')
     plain, strict = (evaluate(read_usecase(text), toy, strict=one) for one in (False, True))

@@ -161,11 +161,15 @@ def judge_candidates(
 def at_needed_rate(scenario: Scenario, stream: str, derived: Derivations) -> Scenario:
     """Set the rate of a scenario to the least frame rate that carries the needed goodput of its stream.
 
-    A scenario with a rate is returned unchanged.
+    A frame holds no more than a picture, or than the samples of a connection: a larger payload is reduced to these. A
+    scenario with a rate is returned unchanged.
     """
     if scenario.rate_fps is not None:
         return scenario
     needed = needed_goodput(stream, derived).value
+    whole = derived.get(f"{stream}.payload_bytes") or derived.get(f"{stream}.picture_bytes")
+    if whole is not None and scenario.payload_bytes > whole.value:
+        scenario = replace(scenario, payload_bytes=math.ceil(whole.value))
     return replace(scenario, rate_fps=float(least_rate_fps(needed, scenario.payload_bytes)))
 
 

@@ -22,6 +22,7 @@ from icmodel.system.prediction.resources import PORT
 from icmodel.system.prediction.result import derived
 from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.sharing import SAME
+from icmodel.system.sharing.loss import SHORTEST_S
 from icmodel.system.sharing.waiting import quantile_s
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
@@ -38,6 +39,8 @@ The interval covers 90 % of all levels from empty to full.
 """
 NOT_FULL = 0.1
 """Greatest empty fraction of an overloaded port's buffer (assumed); such a buffer counts as full."""
+BUNCHED = 0.25
+"""Range of a sender's stated latency that may bunch frames, over the time from one frame to the next (assumed)."""
 MOST_LOG = 500.0
 """Greatest logarithm of a factor, so that the factor fits into a float."""
 RULES = ("derived", "assumed")
@@ -71,6 +74,8 @@ class AddedLatency:
         Time that full ports spend on packets of other streams while the frame's own packets arrive [s].
     floor_s : float
         Time that no frame falls below on its path [s].
+    bunched : bool
+        Whether frames of a stream on the path may come in bunches, so that waits may be as long as the worst case.
     why : str
         Reason why the wait is unknown; empty if the wait is known.
     """
@@ -86,6 +91,7 @@ class AddedLatency:
     stays_full_s: float = 0.0
     meanwhile_s: float = 0.0
     floor_s: float = 0.0
+    bunched: bool = False
     why: str = ""
 
     @property
@@ -96,7 +102,9 @@ class AddedLatency:
     @property
     def nothing(self) -> bool:
         """Whether path and queues add no time, so that the latency is that of the dataset."""
-        return not (self.mean_s or self.full_s or self.why or any(self.shifts_s.values()))
+        bunched = self.bunched and self.worst_s > SHORTEST_S
+        added = self.mean_s or self.full_s or self.why or bunched
+        return not (added or any(self.shifts_s.values()))
 
     def wait_s(self, statistic: str) -> float:
         """Wait in queues [s] that is added to a statistic of the latency: a mean, a quantile or the maximum."""
@@ -133,7 +141,8 @@ class AddedLatency:
             return self._with_reasons(own, (value, low, high))
         if statistic == "max":
             full = self.between_s + self.stays_full_s + self.meanwhile_s
-            worst = max(self.once_s, self.worst_s) if math.isfinite(self.worst_s) else self.once_s
+            known = math.isfinite(self.worst_s) or self.bunched
+            worst = max(self.once_s, self.worst_s) if known else self.once_s
             return self._with_reasons(own, (value + self.once_s + full, low, high + worst + full))
         wait = self.wait_s(statistic)
         if statistic != "mean" and not mean.absent:
@@ -145,7 +154,8 @@ class AddedLatency:
         value = value + wait + self.between_s / 2 + self.stays_full_s
         unsure = ANYWHERE * self.between_s + NOT_FULL * self.stays_full_s
         below = math.hypot(own.value - own.low, wait + unsure)
-        more = max(self.quantiles_s[RUNS] - self.mean_s, 0.0)
+        most_s = self.worst_s if self.bunched else self.quantiles_s[RUNS]
+        more = max(most_s - self.mean_s, 0.0)
         above = math.hypot(own.high - own.value, more + unsure)
         return self._with_reasons(own, (value, value - below, value + above))
 
@@ -205,7 +215,8 @@ def added_latencies(
         for share in (*QUANTILES.values(), RUNS)
     }
     shared, added = rates.resources, []
-    for k, path in enumerate(paths):
+    bunched = bunched_ports(system)
+    for k, (stream, path) in enumerate(zip(system.streams.values(), paths, strict=True)):
         held_back = rates.held_back[k]
         gives_way = bool(held_back and shared.flows.elastic[k])
         resources = shared.flows.path[k, np.flatnonzero(endless[k])].tolist()
@@ -233,10 +244,28 @@ def added_latencies(
                 stays_full_s=stays_full_s,
                 meanwhile_s=float(queues.meanwhile_s[k, endless[k]].sum()) if full else 0.0,
                 floor_s=path.floor_s,
+                bunched=not bunched.isdisjoint(stream.path),
                 why=why,
             )
         )
     return added
+
+
+def bunched_ports(system: System) -> set[str]:
+    """Ports on the paths of streams whose frames a sender may bunch, by the range of the latency that it states.
+
+    If a frame is delayed and the next one is not, they come closer. Waits at ports are computed for frames that keep
+    their distance, and hold unless the range reaches `BUNCHED` of this distance.
+    """
+    ports = set()
+    for stream in system.streams.values():
+        made, latency_s = stream.producer, system.devices[stream.source].latency_s
+        if made is None or latency_s is None:
+            continue
+        frames = 1 if sent_at_once(stream) else stream.frames_a_message
+        if latency_s[1] - latency_s[0] >= BUNCHED * made.period_s / frames:
+            ports |= set(stream.path)
+    return ports
 
 
 def _drain_s(

@@ -72,7 +72,7 @@ FULL_INTERFACE = "the sender's own port is full, and its frames wait there witho
 SMALL_WINDOW = (
     "its TCP window holds less than it sends until an acknowledgement: give it a larger window"
 )
-WORK_TOGETHER = "the work of applications on frames that come together is not bounded"
+WORK_TOGETHER = "the work of hosts on frames that come together is not bounded"
 UNBOUNDED = "more may come to a port of its path than the port can send"
 CROWDED = "other streams hold it back, so its frames may wait in its host longer than alone"
 NO_LATENCY = "no latency of a frame is known"
@@ -100,10 +100,7 @@ def stream_predictions(
     for dataset in questions.datasets:
         if any("virtual machine" in limit for limit in dataset.model.data.known_limits):
             virtual.update(dataset.streams.tolist())
-    streams = system.streams.values()
-    sources = (copies[0].source for copies in system.multicast_sets().values())
-    sent = Counter(source for source in sources if system.devices[source].app_send_s)
-    received = Counter(one.sink for one in streams if system.devices[one.sink].app_recv_s)
+    together_at = _work_together(system)
     return {
         name: _StreamResults(
             index=index,
@@ -119,10 +116,37 @@ def stream_predictions(
             full_host=full_hosts.get(name, ""),
             virtual=index in virtual,
             stated=StatedTimes.of(system, stream),
-            shares_work=sent[stream.source] > 1 or received[stream.sink] > 1,
+            works_together=not together_at.isdisjoint(
+                {(stream.source, "send"), (stream.sink, "recv")}
+            ),
         ).prediction(system)
         for index, (name, stream) in enumerate(system.streams.items())
     }
+
+
+def _work_together(system: System) -> set[tuple[str, str]]:
+    """Devices and sides, ``send`` or ``recv``, where work on frames that come together adds to their latency.
+
+    The application works on one frame after the other. A device that states its latency includes its own core time, up
+    to that latency.
+    """
+    frames: Counter[tuple[str, str]] = Counter()
+    for copies in system.multicast_sets().values():
+        made = copies[0].producer
+        at_once = made is not None and made.kind in BURSTS
+        several = copies[0].frames_a_message if at_once else 1
+        frames[copies[0].source, "send"] += several
+        for copy in copies:
+            frames[copy.sink, "recv"] += several
+    found = set()
+    for (name, side), count in frames.items():
+        device = system.devices[name]
+        work_s = device.app_send_s if side == "send" else device.app_recv_s
+        core_s = 0.0 if device.core_time_s is None else device.core_time_s[1]
+        latency_s = math.inf if device.latency_s is None else device.latency_s[1]
+        if count > 1 and (work_s or count * core_s / (device.cores or 1) > latency_s * (1 + SAME)):
+            found.add((name, side))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +166,8 @@ class _StreamResults:
         Reason why a host of the stream surely has too few cores; empty otherwise.
     virtual : bool
         Whether the stream's dataset was measured between virtual machines.
-    shares_work : bool
-        Whether an application at an end of the stream also works on frames of other streams.
+    works_together : bool
+        Whether work on frames that come together adds to their latency at an end of the stream.
     stated : StatedTimes
         Latency and core time that the stream's devices state in the system file.
     """
@@ -161,7 +185,7 @@ class _StreamResults:
     full_host: str
     virtual: bool
     stated: StatedTimes
-    shares_work: bool
+    works_together: bool
 
     def prediction(self, system: System) -> StreamPrediction:
         """Predict the stream's goodput and latency, whether all its data arrive, and its latency bound."""
@@ -473,8 +497,7 @@ class _StreamResults:
             return None, SMALL_WINDOW
         if bound is not None and self.window_bytes < self.in_flight_bytes(bound.value_s):
             return None, SMALL_WINDOW
-        several = self.shares_work or (at_once and stream.frames_a_message > 1)
-        if several and self.path.application_s:
+        if self.works_together:
             return None, WORK_TOGETHER
         if bound is None:
             return None, worst.why or self.sent_again or UNBOUNDED
