@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
@@ -307,6 +308,14 @@ def test_netperf_request_response_is_a_round_trip() -> None:
 
 def test_netperf_with_a_burst_one_over_the_rate_is_no_round_trip() -> None:
     assert set(numbers(read("netperf/tcp_rr_burst.txt"))) == {"frames_per_s"}
+
+
+def test_netperf_omni_of_endless_cells_is_one_sentence(tmp_path: Path) -> None:
+    def endless(text: str) -> str:
+        return text.rstrip("\n") + "9" * (csv.field_size_limit() + 1) + "\n"
+
+    with pytest.raises(RecordError, match="omni is not CSV"):
+        ingest([changed(tmp_path, "netperf/omni_rr.csv", endless)])
 
 
 def test_netperf_omni_csv() -> None:

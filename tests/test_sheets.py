@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import zipfile
 from pathlib import Path
@@ -173,6 +174,20 @@ def test_any_text_comes_back_from_xlsx(texts: list[str]) -> None:
         place = Path(folder) / "texts.xlsx"
         write_sheet(Sheet(("payload [B]", "text"), tuple((1, f"x{one}") for one in kept)), place)
         assert [row[1] for row in read_sheet(place).rows] == [f"x{one}" for one in kept]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_of_a_sheet_end_as_on_any_system(tmp_path: Path, end: str) -> None:
+    place = tmp_path / "scenarios.csv"
+    place.write_bytes(end.join(("protocol,payload [B]", "tcp,1448", "")).encode())
+    assert read_sheet(place).rows == (("tcp", "1448"),)
+
+
+def test_a_cell_that_csv_cannot_hold_is_one_sentence(tmp_path: Path) -> None:
+    place = tmp_path / "scenarios.csv"
+    place.write_text("protocol,payload [B]\ntcp," + "9" * (csv.field_size_limit() + 1))
+    with pytest.raises(ReportError, match=r"is not CSV \(field larger than"):
+        read_sheet(place)
 
 
 def test_semicolons_and_decimal_commas_are_read_and_written(tmp_path: Path) -> None:

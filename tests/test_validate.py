@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import hashlib
 import json
 import math
@@ -14,6 +15,7 @@ import pytest
 from icmodel.cli import main
 from icmodel.dataset import Dataset, Point, load
 from icmodel.errors import DatasetError, ScenarioError
+from icmodel.fits.fits import Fits
 from icmodel.model import Model
 from icmodel.report.validation import error_plot
 from icmodel.scenario import Scenario
@@ -41,6 +43,19 @@ def found(data: Dataset) -> Validation:
 
 
 # --- questions --------------------------------------------------------------------------------
+
+
+def test_no_fit_of_a_fold_outlives_it(data: Dataset) -> None:
+    """Thousands of folds fit in memory, also if Python collects no cycles meanwhile."""
+    fold = next(iter(leave_one_out(data, most=1)))
+    gc.collect()
+    before = sum(isinstance(one, Fits) for one in gc.get_objects())
+    gc.disable()
+    try:
+        assert not all(one.absent for one in answers(fold, "hybrid"))
+        assert sum(isinstance(one, Fits) for one in gc.get_objects()) == before
+    finally:
+        gc.enable()
 
 
 def test_a_row_is_the_question_that_it_answers(data: Dataset) -> None:

@@ -7,11 +7,8 @@ from functools import partial
 
 from benchmarks.accuracy.predictor import Answerer, Predictor
 from icmodel.dataset import Dataset
-from icmodel.errors import IcmodelError
-from icmodel.estimate import Estimate, absent
 from icmodel.fits.constants import SHIPPED, Constants
-from icmodel.model import Model
-from icmodel.validate.folds import Fold, answers_of
+from icmodel.validate.folds import Fold, answers
 
 
 def shipped(data: Dataset) -> Constants:
@@ -25,14 +22,6 @@ def variant(name: str, constants: Callable[[Dataset], Constants] = shipped) -> P
 
     def answerer(data: Dataset, folds: Sequence[Fold]) -> Answerer:
         del folds
-        return partial(_answer, name, constants(data))
+        return partial(answers, variant=name, constants=constants(data))
 
     return answerer
-
-
-def _answer(name: str, constants: Constants, fold: Fold) -> Sequence[Estimate]:
-    try:
-        model = Model(fold.train, name, cache=False, constants=constants)
-    except IcmodelError as error:
-        return [absent(str(error)) for _ in fold.test]
-    return answers_of(model, fold.train, fold.test)

@@ -108,7 +108,7 @@ def _changed_document(part: bytes, rng: random.Random) -> bytes | None:
             document, write = tomllib.loads(part.decode()), toml_text
         except (ValueError, RecursionError):
             return None
-    places = [place for place in _places(document) if place]
+    places = [p for p in _places(document) if p] if isinstance(document, dict | list) else []
     if not places:
         return None
     _change_value(document, rng.choice(places), rng)

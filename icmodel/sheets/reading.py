@@ -53,8 +53,13 @@ def read_sheet(path: str | Path) -> Sheet:
             text = body.decode(encoding)
         except UnicodeDecodeError as error:
             raise ReportError(f"{place} is not text in UTF-8: save it as CSV in UTF-8") from error
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
         delimiter = max(",;\t", key=text.partition("\n")[0].count)
-        rows = [list(map(plain, row)) for row in csv.reader(io.StringIO(text), delimiter=delimiter)]
+        try:
+            read = list(csv.reader(io.StringIO(text), delimiter=delimiter))
+        except csv.Error as error:
+            raise ReportError(f"{place} is not CSV ({error}): save it as CSV in UTF-8") from error
+        rows = [list(map(plain, row)) for row in read]
     else:
         raise ReportError(f"unsupported file extension in {str(place)!r}: use .xlsx or .csv")
     while rows and all(cell in (None, "") for cell in rows[-1]):

@@ -323,7 +323,10 @@ class _Omni:
             return cls(test, pairs)
         for head, row in pairwise(lines):
             if head.startswith("Throughput,") or ",Throughput" in head:
-                names, cells = next(csv.reader([head])), next(csv.reader([row]))
+                try:
+                    names, cells = next(csv.reader([head])), next(csv.reader([row]))
+                except csv.Error as error:
+                    raise RecordError(f"the table of omni is not CSV: {error}") from error
                 require(
                     len(cells) <= len(names) + 1,
                     f"a row has {len(cells)} cells under {len(names)} names: the output was changed",
