@@ -11,6 +11,7 @@ import math
 import os
 import re
 import stat
+import sys
 import tomllib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -154,12 +155,27 @@ def json_value(text: str | bytes) -> object:
     if not text.strip():
         raise ValueError("it is empty")
     try:
-        document: object = json.loads(text)
+        document: object = json.loads(text, parse_int=_whole_number)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     if is_too_deep(document):
         raise ValueError(_TOO_DEEP)
     return document
+
+
+def _whole_number(digits: str) -> int:
+    """Convert the digits of a whole number that a float can hold.
+
+    Raises
+    ------
+    ValueError
+        If the number has too many digits.
+    """
+    if len(digits) > sys.float_info.max_10_exp:
+        raise ValueError(
+            f"a number has {len(digits)} digits: give at most {sys.float_info.max_10_exp}"
+        )
+    return int(digits)
 
 
 def is_too_deep(document: object) -> bool:

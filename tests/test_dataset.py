@@ -513,6 +513,7 @@ def test_whatever_stands_in_the_file_is_read_whole_or_refused(data: st.DataObjec
         ('kind = "ethernet"\n', "", ": kind must be a text, found None"),
         (r"\[interconnect\]\n", "", ": kind must be a text, found None"),
         (r"(?m)^line_rate_bps = .*", "line_rate_bps = -1", ": line_rate_bps must be finite and 0"),
+        (r"(?m)^line_rate_bps = .*", "line_rate_bps = 1e-310", ": line_rate_bps must be 1 to 1e18"),
         (r"(?m)^line_rate_bps = .*", "line_rate_bps = nan", ": line_rate_bps must be finite and 0"),
         (r"(?m)^line_rate_bps = .*", "line_rate_bps = inf", ": line_rate_bps must be finite and 0"),
         (r"(?m)^line_rate_bps = .*", 'line_rate_bps = "1G"', ": line_rate_bps must be a number in"),

@@ -409,3 +409,8 @@ def test_a_folder_with_less_in_its_records_is_rebuilt_byte_for_byte(tmp_path: Pa
 def test_what_is_withheld_cannot_stand_in_the_rows() -> None:
     with pytest.raises(RecordError, match="leave one of them out"):
         Settings(withhold=("hostname",), apart=("hostname",))
+
+
+def test_a_condition_beyond_all_counts_is_one_sentence() -> None:
+    with pytest.raises(RecordError, match="payload_bytes of 401 digits"):
+        record_of(line("a", payload_bytes=10**400))

@@ -249,7 +249,7 @@ OF_TABLE = ("xl/worksheets/sheet2.xml", "xl/workbook.xml", "xl/_rels/workbook.xm
 
 def table(parts: Sequence[bytes], folder: Path) -> None:
     """Ingest a table with a mapping of its columns, and with labels by file."""
-    mapping, labels, *rest = parts
+    mapping, labels, *rest = (*parts, *[b""] * (3 - len(parts)))
     name, body = (
         ("own.csv", rest[0]) if len(rest) == 1 else ("own.xlsx", archive(OF_TABLE, rest[1:]))
     )

@@ -52,7 +52,6 @@ from icmodel.estimate import (
     quantity,
     quantity_text,
 )
-from icmodel.message import MESSAGE_METRICS
 from icmodel.questions.predicting import Extras, answer
 from icmodel.questions.words import DEFAULT_DATASET, Question, given_options
 from icmodel.table import aligned
@@ -317,7 +316,7 @@ def shown_metrics(prediction: Prediction) -> dict[str, Estimate]:
     known = {
         name: one
         for name, one in prediction.metrics.items()
-        if not one.absent or name in MESSAGE_METRICS
+        if not one.absent or name.startswith("message_latency_")
     }
     chosen = (next((name for name in slot if name in known), None) for slot in SLOTS)
     return {name: known[name] for name in chosen if name is not None}

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.table import Table as DrawnTable
 from rich.text import Text
 
-from icmodel.cli.output import Hanging, Section
 from icmodel.table import Table
+
+if TYPE_CHECKING:
+    from icmodel.cli.output import Section
 
 COLUMN_PADDING = 3
 """Number of characters that rich puts between two columns of a table."""
@@ -28,10 +31,9 @@ def draw(sections: Iterable[Section]) -> None:
             console.print(heading, style="bold", markup=False)
         if isinstance(body, Table):
             body = fit_to_width(body, console.width) or stacked(body, console.width)
-        if isinstance(body, Hanging):
-            body = tuple(body.lines(console.width))
         if not isinstance(body, Table):
-            console.print(Text("\n".join(body) + "\n"))
+            lines = body if isinstance(body, tuple) else body.lines(console.width)
+            console.print(Text("\n".join(lines) + "\n"))
             continue
         drawn = DrawnTable(box=box.SIMPLE_HEAD, pad_edge=False)
         for name, right in zip(body.names, body.right, strict=True):

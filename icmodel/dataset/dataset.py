@@ -546,10 +546,12 @@ def _interconnect(table: Mapping[str, object], path: Path) -> Interconnect:
     def known(key: str) -> float | None:
         return _quantity(table, key, path, 0.0) if key in table else None
 
-    mtu = known("mtu_bytes")
+    mtu, rate_bps = known("mtu_bytes"), known("line_rate_bps")
+    if rate_bps is not None and not 1 <= rate_bps <= 1e18:
+        raise DatasetError(f"{path}: line_rate_bps must be 1 to 1e18 b/s, found {rate_bps!r}")
     return Interconnect(
         kind=_text(table, "kind", path),
-        line_rate_bps=known("line_rate_bps"),
+        line_rate_bps=rate_bps,
         mtu_bytes=None if mtu is None else int(mtu),
         switch_latency_s=known("switch_latency_s"),
         propagation_s_per_m=known("propagation_s_per_m"),

@@ -277,7 +277,8 @@ def _line_rate(records: Sequence[Record], document: Mapping[str, object]) -> Ite
 
 def _excess_bps(record: Record, link: Mapping[str, Any]) -> float:
     """Goodput of a run minus line rate and token bucket burst [b/s]; negative if the goodput is lower."""
-    seconds = record.document.settings.get("duration_s") or 1.0
+    known = record.document.settings.get("duration_s")
+    seconds = known if isinstance(known, int | float) and known > 0 else 1.0
     at_once = 8 * link.get("burst_bytes", 0.0) / seconds
     most = ROUNDING * link["line_rate_bps"] + at_once
     return float(record.result.get("goodput_bps", 0.0) - most)

@@ -30,6 +30,8 @@ HOW_TO_MAKE = "`icprobe run` and `icprobe campaign` write records, one JSON obje
 Text = Annotated[str, Field(min_length=1)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Label = bool | int | float | str
+MOST_LABEL = 2**63 - 1
+"""Greatest whole number of a condition, as icprobe counts."""
 
 
 def _moment(text: str) -> str:
@@ -232,6 +234,11 @@ def record_of(line: str) -> Record:
     for key in ("protocol", "payload_bytes", "cores"):
         if key not in document.point:
             raise RecordError(f"not a record of icprobe, point.{key} is missing: {HOW_TO_MAKE}")
+    for key, label in document.point.items():
+        if isinstance(label, int) and abs(label) > MOST_LABEL:
+            raise RecordError(
+                f"run {document.run} has {key} of {len(str(label))} digits: the record is damaged"
+            )
     for metric, value in document.result.items():
         if value < 0 or (metric == "loss_rate" and value > 1):
             raise RecordError(

@@ -328,8 +328,20 @@ def headers_of(system: System) -> tuple[Mapping[str, DatasetHeader], tuple[PartF
 def datasets_of_other_kinds(
     system: System, headers: Mapping[str, DatasetHeader]
 ) -> Iterator[PartFault]:
-    """Find links whose interconnect differs from the interconnects of their dataset."""
+    """Find links whose interconnect differs from the interconnects of their dataset, or of the dataset of their host."""
     for link in system.links.values():
+        for name in link.ends:
+            device = system.devices.get(name)
+            host = headers.get(device.dataset or "") if device else None
+            if device is None or host is None or link.interconnect in host.kinds:
+                continue
+            text = (
+                f"{name} has the dataset {host.id}, which was measured on {', '.join(host.kinds)}, and its "
+                f"link {link.name} is {link.interconnect}: name a dataset of its kind, or none for theory"
+            )
+            needs = (("links", link.group, "interconnect"),)
+            fault = Fault(text, ("devices", device.group, "dataset"), needs)
+            yield PartFault((host.id, link.interconnect), 0.0, fault)
         data = headers.get(link.dataset or "")
         if data is not None and link.interconnect not in data.kinds:
             text = (

@@ -28,6 +28,8 @@ FORWARDING = ("store-and-forward", "cut-through")
 KINDS = ("hard", "firm", "soft")
 MESSAGE = "message"
 """Value of ``of`` in a latency requirement that applies to the whole message, not to a single ``frame``."""
+SHORT_LAST = 0.02
+"""Share of frames that short last frames may add without being counted, less than any dataset resolves (assumed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,9 +259,12 @@ class Stream:
 
     @property
     def requested_goodput_bps(self) -> float:
-        """Goodput that the stream requests on average [b/s]; infinite if the sender is unlimited."""
+        """Goodput that the stream requests on average [b/s]; infinite if the sender is unlimited.
+
+        A sender with a rate sends frames as long as its messages have, see `mean_frame_bytes`.
+        """
         if self.paced_fps is not None:
-            return self.paced_fps * self.payload_bytes * 8
+            return self.paced_fps * self.mean_frame_bytes * 8
         return math.inf if self.producer is None else self.producer.goodput_bps
 
     @property
@@ -284,6 +289,14 @@ class Stream:
         if self.producer is None:
             return 1
         return math.ceil(self.producer.message_bytes / self.payload_bytes)
+
+    @property
+    def mean_frame_bytes(self) -> float:
+        """Useful bytes of a frame [B]: the payload, or less if short last frames add more than `SHORT_LAST`."""
+        frames, made = self.frames_a_message, self.producer
+        if made is None or frames * self.payload_bytes <= made.message_bytes * (1 + SHORT_LAST):
+            return float(self.payload_bytes)
+        return made.message_bytes / frames
 
     def core_time_per_bit_s(self, device: Device, side: str) -> tuple[float, float]:
         """Least and greatest core time that a device states for each bit of goodput [s].

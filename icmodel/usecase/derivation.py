@@ -4,7 +4,8 @@ The rules come from "High speed local area interconnects" (IC2012) §1.4.3 and �
 
 - The goodput of pictures is width × height × depth × rate.
 - The goodput of samples with a time limit is (bits of the samples) / (time limit − delay of the cable).
-- If n connections share samples with an imbalance of i, the busiest connection carries (1 + i)/n of all samples.
+- If n connections share samples with an imbalance of i, the busiest connection carries (1 + i)/n of all samples,
+  rounded up to whole samples.
 
 In the document, a limit is a quantity with a unit, or the name of a number derived from the use case.
 """
@@ -292,6 +293,8 @@ def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivat
                 f"the cable alone takes {delay.text} of the {units.format_seconds(float(within))} in which "
                 f"the samples {name} must arrive: give a shorter distance or more time"
             )
+    busiest = Fraction(count, stream.connections) * (1 + exact(extra))
+    samples = math.ceil(busiest)
     for where, time, less_delay in times:
         total = _add(
             derived,
@@ -300,15 +303,16 @@ def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivat
             f"{units.format_bits(float(bits))} / {units.format_seconds(float(time))}",
             f"all samples in time{less_delay}",
         )
+        shared = f"{units.format_bps(float(total))} / {stream.connections}{imbalance}"
+        whole = f"{samples} × {size} / {units.format_seconds(float(time))}"
         _add(
             derived,
             f"{name}.goodput{where}_bps",
-            total * ((1 + exact(extra)) / stream.connections),
-            f"{units.format_bps(float(total))} / {stream.connections}{imbalance}",
+            samples * exact(stream.size_bits) / time,
+            shared if samples == busiest else whole,
             f"goodput of one connection{less_delay}",
         )
 
-    samples = math.ceil(Fraction(count, stream.connections) * (1 + exact(extra)))
     _add(
         derived,
         f"{name}.connection_samples",

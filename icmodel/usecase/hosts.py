@@ -104,11 +104,11 @@ def _needed_interfaces(
 ) -> Derivation | None:
     """Return the number of interfaces that one device needs for sending or for receiving, whichever is more.
 
-    The result is ``None`` if the device handles at most one stream of each name, or a capacity is unknown.
+    The result is ``None`` if the device handles at most one stream, or a capacity is unknown.
     """
     shares = {}
     for verb, handled in (("received", device.receives), ("sent", device.sends)):
-        if max(handled.values(), default=0) > 1 and capacities_bps.keys() >= handled.keys():
+        if sum(handled.values()) > 1 and capacities_bps.keys() >= handled.keys():
             goodputs = {name: n * source_goodput(name, derived) for name, n in handled.items()}
             shares[verb] = (
                 sum((goodputs[name] / capacities_bps[name] for name in handled), Fraction(0)),

@@ -39,8 +39,6 @@ IF_MEASURED = (
     *(f"cpu_{side}_process_cores" for side in ("send", "recv")),
 )
 """Metrics that are requested in addition to the default metrics, if the dataset has them."""
-SHORT_LAST = 0.02
-"""Share of frames that short last frames may add, less than any dataset resolves (assumed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,8 +337,8 @@ def _questions_to(
 def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str, str]) -> Scenario:
     """Describe a stream as a question to a dataset, without the other streams.
 
-    If the dataset states how many cores it used, a stream without cores counts as one connection. If short last frames
-    add more than `SHORT_LAST` to the number of frames, the question has as many frames, all of one size.
+    If the dataset states how many cores it used, a stream without cores counts as one connection. If the last frames of
+    messages are short, the question has as many frames, all of one size; see `Stream.mean_frame_bytes`.
     """
     links = system.links_of(stream)
     rate_bps = min(links[0].rate_bps, links[-1].rate_bps)
@@ -348,9 +346,8 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
     source, sink = system.devices[stream.source], system.devices[stream.sink]
     measured = [device for device in (source, sink) if device.latency_s is None]
     payload_bytes, rate_fps = stream.payload_bytes, stream.rate_fps
-    frames, made = stream.frames_a_message, stream.producer
-    if made is not None and frames * payload_bytes > made.message_bytes * (1 + SHORT_LAST):
-        payload_bytes = math.ceil(made.message_bytes / frames)
+    if stream.mean_frame_bytes < payload_bytes:
+        payload_bytes = math.ceil(stream.mean_frame_bytes)
         rate_fps = stream.requested_goodput_bps / (8 * payload_bytes)
     scenario = Scenario(
         protocol=stream.protocol,

@@ -144,6 +144,8 @@ def judge_device(
     requirement = required.requirement
     end = "source" if requirement.metric.startswith("cpu_send") else "sink"
     here = [stream for stream in streams if getattr(stream.stream, end) == device.name]
+    if end == "source":  # a multicast is sent once
+        here = list({stream.stream.multicast_key: stream for stream in here}.values())
     if requirement.metric in ("cpu_send", "cpu_recv") and device.cores is not None:
         estimate = prediction.devices[device.name].cpu
     else:

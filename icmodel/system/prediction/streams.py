@@ -59,6 +59,7 @@ from icmodel.system.sharing import SAME
 
 MEAN = "latency_mean_s"
 MAX = "latency_max_s"
+ENDS = ("value", "low", "high")
 MESSAGE_TIMES = (MEAN, "latency_p99_s", "latency_max_s")
 """Latencies of whole messages that are reported as absent if no message arrives whole."""
 VIRTUAL = "the worst runs of a virtual machine"
@@ -456,6 +457,12 @@ class _StreamResults:
             goodput = self.goodput_without_dataset(share, self.refused, at_once=True)
         return {name: self.message_time(frame, goodput) for name, frame in frames.items()}
 
+    @property
+    def last_frame_paced_s(self) -> float:
+        """Time from the first frame of a message to its last at the rate that the sender is set to; 0 without one."""
+        paced_fps = self.stream.paced_fps
+        return 0.0 if paced_fps is None else (self.stream.frames_a_message - 1) / paced_fps
+
     def message_time(self, frame: Estimate, goodput: Estimate) -> Estimate:
         """Latency of a whole message, derived from the latency of its last frame.
 
@@ -463,6 +470,9 @@ class _StreamResults:
         """
         made, payload_bytes = self.stream.producer, self.stream.payload_bytes
         size_bytes = 0.0 if made is None else made.message_bytes
+        if paced_s := self.last_frame_paced_s:
+            frame = replace(frame, **{end: getattr(frame, end) + paced_s for end in ENDS})
+            return replace(frame, why="; ".join(filter(None, (frame.why, "frames at the rate"))))
         if math.isfinite(frame.high):
             message = Message(max(size_bytes, payload_bytes + self.path.behind_bytes))
             return sent_at_once(message, payload_bytes, frame, goodput)
@@ -516,7 +526,7 @@ class _StreamResults:
             value_s=bound.value_s + application_s,
             covers=covers,
             application_s=application_s,
-            whole=stream.frames_a_message == 1 or at_once,
+            whole=stream.frames_a_message == 1 or (at_once and not self.last_frame_paced_s),
         )
         return with_applications, ""
 
