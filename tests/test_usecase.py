@@ -704,6 +704,75 @@ def test_a_frame_holds_no_more_than_the_samples_of_a_connection(toy: Dataset) ->
         assert (answer.asked.payload_bytes, answer.asked.rate_fps) == (1000, 1000)
 
 
+TWO_OF_ONE_SENDER = """\
+schema_version=1
+title="t"
+question="q"
+source="s"
+default_candidate="c"
+name="d6"
+[[devices]]
+name="cam"
+interfaces=1
+sends={x=1,y=1}
+[[devices]]
+name="sx"
+receives={x=1}
+[[devices]]
+name="sy"
+receives={y=1}
+[[streams]]
+name="x"
+kind="goodput"
+goodput="8 Gb/s"
+[[streams]]
+name="y"
+kind="goodput"
+goodput="8 Gb/s"
+[[requirements]]
+name="lat"
+stream="x"
+metric="latency_mean_s"
+at_most="1 ms"
+[[candidates]]
+name="c"
+dataset="ethernet-10g-2012"
+[candidates.scenarios.x]
+protocol="tcp"
+payload="65535 B"
+requested_goodput="8 Gb/s"
+cores=4
+[candidates.scenarios.y]
+protocol="tcp"
+payload="65535 B"
+requested_goodput="8 Gb/s"
+cores=4
+"""
+
+
+def test_streams_of_two_names_share_the_interface_of_their_sender() -> None:
+    """Twice 8 Gb/s leave one interface of 9.4 Gb/s; over two of them both pass."""
+    for interfaces, verdict in ((1, "not met"), (2, "met")):
+        text = TWO_OF_ONE_SENDER.replace("interfaces=1", f"interfaces={interfaces}")
+        findings = evaluate(read_usecase(text), "ethernet-10g-2012").chosen.findings
+        arrives = {
+            one.outcome for one in findings if one.verdict.requirement.metric == "goodput_bps"
+        }
+        assert arrives == {verdict}
+
+
+def test_the_busiest_connection_carries_whole_samples() -> None:
+    """One sample of 8 kb each 2 us on ten connections: one of them carries 4 Gb/s."""
+    samples = 'kind = "samples"\nsize = "8000 bit"\nwithin = "2 us"\nconnections = 10'
+    text = document(requirement='metric = "cpu_recv"\nat_most = "90 %"', stream="STREAM")
+    text = (
+        text.replace("STREAM", samples).replace("count = 4", "count = 1").replace("s = 4", "s = 1")
+    )
+    derived = derive(read_usecase(text))
+    assert derived["s.goodput_bps"].value == 4e9
+    assert derived["s.payload_bytes"].value == 1000
+
+
 def test_what_is_met_on_assumed_rows_is_undecided_if_strict(toy: Dataset) -> None:
     text = document(requirement='metric = "cpu_recv"\nat_most = "90 %"')
     plain, strict = (evaluate(read_usecase(text), toy, strict=one) for one in (False, True))
