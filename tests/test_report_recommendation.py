@@ -53,7 +53,8 @@ def test_the_cost_is_on_the_first_page_of_a_system_and_of_its_designs(priced: Pa
 def test_the_designs_and_the_fewest_changes_are_told(imaging: Recommendation) -> None:
     page = page_of(imaging)
     assert page.front is not None
-    [row] = page.front.numbers.rows
+    row, *others = page.front.numbers.rows
+    assert len(others) == len(imaging.front) - 1
     assert row[0].text == changes(imaging.front[0].changed)
     assert tuple(cell.text for cell in row[1:-1]) == design_cells(imaging, imaging.front[0])
     assert row[-1].outcome == imaging.verdict == page.answer.outcome

@@ -21,7 +21,7 @@ CHOICES = """
 rate = ["6700/s", "as-produced", "whole-messages"]
 
 [choices.streams.control]
-priority = [0, 6]
+priority = [0, 2, 4, 6]
 """
 """Choices whose search ends at the fewest changes, so that workers predict designs ahead that are never read."""
 WISHES = Wishes(kinds=(LEAVE_ONE, LEAVE_CURVE, LEAVE_BREAK), most=8)

@@ -181,7 +181,7 @@ def _design_table(found: Recommendation, some: Sequence[Checked]) -> Table:
     columns = ("design", *design_columns(found), "verdict")
     rows = tuple(
         (
-            name_cell(changes(one.changed)),
+            Cell(changes(one.changed)),
             *map(Cell, design_cells(found, one)),
             Cell("", outcome=one.verdict),
         )
