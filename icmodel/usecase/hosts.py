@@ -14,19 +14,26 @@ from icmodel.usecase.derivation import (
     Derivations,
     exact,
     needed_goodput,
-    source_goodput,
 )
 from icmodel.usecase.document import Candidate, Device, UseCase
 from icmodel.usecase.result import Answer
 
+Load = Mapping[str, int]
+"""Streams on one interface: how many of each name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Interfaces:
-    """Network interfaces of one device: actual number, and number that its streams need (``None`` if unknown)."""
+    """Network interfaces of one device: actual number, and number that its streams need (``None`` if unknown).
+
+    ``received`` and ``sent`` are the different loads of the interfaces. No stream is divided between interfaces.
+    """
 
     device: Device
     count: int
     needed: Derivation | None
+    received: tuple[Load, ...]
+    sent: tuple[Load, ...]
 
     @property
     def too_few(self) -> bool:
@@ -34,31 +41,39 @@ class Interfaces:
         return self.needed is not None and self.count < self.needed.value
 
     def shared(
-        self, case: UseCase, stream: str, handled: Mapping[str, int], derived: Derivations
-    ) -> SharedInterface:
-        """Return the busiest interface that a stream shares with other streams of the device.
-
-        The device's streams are assumed to be spread evenly over its interfaces.
-
-        Parameters
-        ----------
-        handled : mapping
-            Name of a stream -> number of streams of that name that the device sends or receives.
-        """
-        counts = {
-            name: math.ceil(case.connections(name, n) / self.count) for name, n in handled.items()
-        }
-        others = counts | {stream: counts[stream] - 1}
-        parts = [(n, needed_goodput(name, derived).value) for name, n in others.items() if n]
-        others_bps = math.fsum(n * goodput_bps for n, goodput_bps in parts)
+        self, stream: str, loads: tuple[Load, ...], derived: Derivations
+    ) -> SharedInterface | None:
+        """Return the busiest interface that a stream shares with other streams; ``None`` if the device lacks it."""
+        busiest = max(
+            (load for load in loads if stream in load),
+            key=lambda load: _others_bps(stream, load, derived),
+            default=None,
+        )
+        if busiest is None:
+            return None
         endpoints = Derivation(
             f"{stream}.endpoints",
-            sum(counts.values()),
-            " + ".join(f"{n} {name}" for name, n in counts.items()),
+            sum(busiest.values()),
+            " + ".join(f"{n} {name}" for name, n in busiest.items()),
             f"streams that meet at one of the {self.count} interface(s) of {self.device.name}",
         )
+        others_bps = _others_bps(stream, busiest, derived)
+        parts = [
+            (n, needed_goodput(name, derived).value) for name, n in _others(stream, busiest).items()
+        ]
         formulas = (endpoints, _others_derivation(stream, others_bps, parts))
-        return SharedInterface(sum(counts.values()), others_bps, formulas)
+        return SharedInterface(sum(busiest.values()), others_bps, formulas)
+
+
+def _others(stream: str, load: Load) -> Load:
+    """Return the load of an interface without one stream of the given name."""
+    others = {**load, stream: load[stream] - 1}
+    return {name: n for name, n in others.items() if n}
+
+
+def _others_bps(stream: str, load: Load, derived: Derivations) -> float:
+    others = _others(stream, load).items()
+    return math.fsum(n * needed_goodput(name, derived).value for name, n in others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,46 +103,133 @@ def interfaces(
     """
     found = {}
     for device in case.devices:
-        needed = _needed_interfaces(device, capacities_bps, derived)
+        pieces = {
+            verb: _pieces(case, handled, capacities_bps, derived)
+            for verb, handled in (("received", device.receives), ("sent", device.sends))
+        }
+        needed = _needed_interfaces(device, pieces, capacities_bps, derived)
         least = 1 if needed is None else int(needed.value)
         for stream, n in device.receives.items():
             question = candidate.scenarios.get(stream)
             if question is None or question.endpoints is None:
                 continue
             least = max(least, math.ceil(case.connections(stream, n) / question.endpoints))
-        found[device.name] = Interfaces(device, device.interfaces or least, needed)
+        count = device.interfaces or least
+        received, sent = (_spread(pieces[verb], count) for verb in ("received", "sent"))
+        found[device.name] = Interfaces(device, count, needed, received, sent)
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Streams of one name at a device: their number, and the part of an interface that each takes."""
+
+    stream: str
+    number: int
+    size: Fraction
+
+
+def _pieces(
+    case: UseCase,
+    handled: Mapping[str, int],
+    capacities_bps: Mapping[str, Fraction],
+    derived: Derivations,
+) -> list[_Piece]:
+    """Return the streams that a device handles, the largest first.
+
+    Sizes are goodput over capacity. If a capacity is unknown, they are goodputs [b/s].
+    """
+    known = capacities_bps.keys() >= handled.keys()
+    pieces = []
+    for name, n in handled.items():
+        goodput_bps = exact(needed_goodput(name, derived).value)
+        size = goodput_bps / (capacities_bps[name] if known else 1)
+        pieces.append(_Piece(name, min(case.connections(name, n), n), size))
+    return sorted(pieces, key=lambda piece: piece.size, reverse=True)
+
+
 def _needed_interfaces(
-    device: Device, capacities_bps: Mapping[str, Fraction], derived: Derivations
+    device: Device,
+    pieces: Mapping[str, list[_Piece]],
+    capacities_bps: Mapping[str, Fraction],
+    derived: Derivations,
 ) -> Derivation | None:
     """Return the number of interfaces that one device needs for sending or for receiving, whichever is more.
 
     The result is ``None`` if the device handles at most one stream, or a capacity is unknown.
     """
-    shares = {}
-    for verb, handled in (("received", device.receives), ("sent", device.sends)):
-        if sum(handled.values()) > 1 and capacities_bps.keys() >= handled.keys():
-            goodputs = {name: n * source_goodput(name, derived) for name, n in handled.items()}
-            shares[verb] = (
-                sum((goodputs[name] / capacities_bps[name] for name in handled), Fraction(0)),
-                " + ".join(
-                    f"{units.format_bps(float(goodputs[name]))} / "
-                    f"{units.format_bps(float(capacities_bps[name]))}"
-                    for name in handled
-                ),
-            )
-    if not shares:
+    counts = {
+        verb: _count(_packed(handled, Fraction(1)))
+        for verb, handled in pieces.items()
+        if sum(piece.number for piece in handled) > 1
+        and all(piece.stream in capacities_bps for piece in handled)
+    }
+    if not counts:
         return None
-    verb = max(shares, key=lambda name: shares[name][0])
-    share, formula = shares[verb]
+    verb = max(counts, key=lambda name: counts[name])
+    parts = " + ".join(
+        f"{piece.number} × {needed_goodput(piece.stream, derived).text} / "
+        f"{units.format_bps(float(capacities_bps[piece.stream]))}"
+        for piece in pieces[verb]
+    )
     return Derivation(
         f"{device.name}.interfaces",
-        math.ceil(share),
-        f"{formula}, rounded up",
+        counts[verb],
+        f"{parts}, none of them divided",
         f"interfaces that one {device.name} needs for what is {verb}",
     )
+
+
+Packed = list[tuple[int, Fraction, dict[str, int]]]
+"""Interfaces with equal loads: their number, the size still free on each, and the load of each."""
+
+
+def _packed(pieces: list[_Piece], size: Fraction) -> Packed:
+    """Pack streams into interfaces of one size by first fit, the largest first.
+
+    A stream larger than an interface takes one of its own.
+    """
+    packed: Packed = []
+    for piece in pieces:
+        rest, before, packed = piece.number, packed, []
+        for number, free, load in [*before, (rest, size, {})]:
+            fitting = max(math.floor(free / piece.size), 0 if load else 1)
+            full, last = divmod(min(rest, number * fitting), fitting) if fitting else (0, 0)
+            for some, each in ((full, fitting), (1 if last else 0, last)):
+                if some:
+                    packed.append((some, free - each * piece.size, {**load, piece.stream: each}))
+            if load and number > full + bool(last):
+                packed.append((number - full - bool(last), free, load))
+            rest -= full * fitting + last
+    return packed
+
+
+def _count(packed: Packed) -> int:
+    return sum(number for number, *_ in packed)
+
+
+def _spread(pieces: list[_Piece], count: int) -> tuple[Load, ...]:
+    """Spread streams over interfaces so that the fullest one is as empty as first fit finds it.
+
+    The method is MULTIFIT of Coffman, Garey and Johnson, SIAM Journal on Computing 7, 1978.
+    """
+    enough = sum((piece.number * piece.size for piece in pieces), Fraction(0))
+    least = max([enough / count, *(piece.size for piece in pieces)])
+    packed = _packed(pieces, least)
+    if _count(packed) > count:
+        packed = _packed(pieces, enough)
+        for _ in range(SPREADINGS):
+            middle = (least + enough) / 2
+            tried = _packed(pieces, middle)
+            if _count(tried) > count:
+                least = middle
+            else:
+                enough, packed = middle, tried
+    return tuple(load for _, _, load in packed)
+
+
+SPREADINGS = 30
+"""Bisections of the size to which the interfaces of a device are filled."""
 
 
 def capacities_alone(answers: Mapping[str, Answer]) -> dict[str, Fraction]:
@@ -166,18 +268,17 @@ def shared_interface(
     The result is ``None`` if no other stream uses the interface, or if the scenario states both ``endpoints`` and
     ``other_goodput``.
 
-    Streams are spread evenly over the interfaces of a receiving device. At a sending device, streams share interfaces
-    only if the device has fewer interfaces than its streams need. Such streams are also spread evenly.
+    Streams at a sending device share interfaces only if the device has fewer interfaces than its streams need.
     """
     question = candidate.scenarios[stream]
     if question.endpoints is not None and question.other_goodput_bps is not None:
         return None
     busiest = max(
         (
-            at.shared(case, stream, handled, derived)
+            shared
             for at in found.values()
-            for handled in (at.device.receives, at.device.sends if at.too_few else {})
-            if stream in handled
+            for loads in (at.received, at.sent if at.too_few else ())
+            if (shared := at.shared(stream, loads, derived)) is not None
         ),
         key=lambda shared: shared.other_goodput_bps,
         default=None,
@@ -224,8 +325,8 @@ def interface_derivations(found: Mapping[str, Interfaces]) -> tuple[Derivation, 
     streams = (
         Derivation(
             f"{at.device.name}.{stream}-per-interface",
-            math.ceil(n / at.count),
-            f"{n} / {at.count}, rounded up",
+            max(load.get(stream, 0) for load in at.received),
+            f"{n} on {at.count} interface(s), spread evenly",
             f"{stream} on one interface of {at.device.name}",
         )
         for at in found.values()
