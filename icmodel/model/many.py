@@ -124,7 +124,8 @@ class QuestionTable:
 
     def used_protocols(self, protocols: tuple[str, ...]) -> tuple[str, ...]:
         """Protocols that occur in the questions, in the order of ``protocols``; if there are no questions, all."""
-        counts = np.bincount(self.columns["protocol"].astype(np.int64), minlength=len(protocols))
+        codes = self.columns["protocol"].astype(np.int64, copy=False)
+        counts = np.bincount(codes, minlength=len(protocols))
         found = zip(protocols, counts.tolist(), strict=True)
         return tuple(name for name, count in found if count) or protocols
 

@@ -165,38 +165,53 @@ class TableQuery:
         packed, chosen = self.tables.packed, self.tables.chosen(tuple(metrics))
         start, above = self._start(tuple(metrics)), load.above_bps
         if above is None:
-            values, coefficients, squares = packed.cells, packed.unlimited, packed.unlimited_squares
+            values, planes, squares = packed.cells, packed.unlimited, packed.unlimited_squares
         else:
-            values, coefficients, squares = packed.places, packed.coefficients, packed.squares
+            values, planes, squares = packed.places, packed.coefficients, packed.squares
             start = start + load.slot * packed.cells
         offset = chosen.offset + ends[:, None] * values
         found = np.empty((len(metrics), len(ends), len(self.q)))
-        count = max(TOGETHER // max(found[:1].size, 1), 1)
-        for some in (slice(k, k + count) for k in range(0, len(metrics), count)):
-            place = start if len(start) == 1 else start[chosen.pattern[some]]
-            place = place + offset[some]
-            constant, *terms = coefficients.take(place, axis=1)
-            square = _squares(squares, place, ends, values)
-            if above is None:  # all loads are unlimited, so the load adds no terms
-                (part,) = terms
-                self._payload_terms(part, *square)
-            else:
-                slope, part, slope_of_load = terms
-                part += self._payload_terms(slope_of_load, *square[1:])
-                part *= above
-                part += self._payload_terms(slope, *square[:1])
-            np.add(part, constant, out=found[some])
+        if found.size <= TOGETHER:
+            self._sum(planes, squares, start[chosen.pattern] + offset, above, found)
+            return found
+        places = np.broadcast_to(start, (len(start), *found.shape[1:]))
+        loads = None if above is None else np.broadcast_to(above, found.shape[1:])
+        for metric, end in np.ndindex(found.shape[:2]):
+            first = int(offset[metric, end, 0])  # slices of the planes shift the indices
+            self._sum(
+                planes[:, first:],
+                squares[:, first:] if ends[end] != VALUE else squares[:, :0],
+                places[chosen.pattern[metric], end],
+                None if loads is None else loads[end],
+                found[metric, end],
+            )
         return found
 
-    def _payload_terms(self, slope: Floats, square: Floats | None = None) -> Floats:
-        """Sum of the polynomial's payload terms: the linear term, plus the quadratic term of low and high.
+    def _sum(
+        self, planes: Floats, squares: Floats, place: Ints, above: Floats | None, found: Floats
+    ) -> None:
+        """Evaluate a polynomial at the indices ``place``, into ``found``.
 
-        The result overwrites ``slope``.
+        ``planes`` and ``squares`` have one row of coefficients per term.  Each row is read when its term is added, so
+        that few arrays are in the processor's cache.
         """
-        if square is not None and square.size:
-            slope[:, -square.shape[1] :] += square * self.above_knot
-        slope *= self.above_knot
-        return slope
+        constant, slope, *of_load = planes
+        total = self._payload_terms(slope, squares[:1], place)
+        if above is not None:
+            step, twist = of_load
+            of_load_terms = self._payload_terms(twist, squares[1:], place)
+            of_load_terms += step.take(place)
+            of_load_terms *= above
+            total += of_load_terms
+        np.add(total, constant.take(place), out=found)
+
+    def _payload_terms(self, slope: Floats, square: Floats, place: Ints) -> Floats:
+        """Sum of the linear and the quadratic term of the payload."""
+        terms = slope.take(place)
+        if square.size:
+            terms += square[0].take(place) * self.above_knot
+        terms *= self.above_knot
+        return terms
 
     # --- basis and rows -----------------------------------------------------------------------
 
@@ -318,17 +333,6 @@ class TableQuery:
     def _places(self, metrics: Sequence[str], load: Load) -> Ints:
         """Index of the polynomial coefficients of each metric and request in the packed tables, (metrics, n)."""
         return self._cells(metrics) + load.of_values().slot * self.tables.packed.cells
-
-
-def _squares(squares: Floats, place: Ints, ends: Ints, values: int) -> Floats:
-    """Look up the quadratic payload coefficients of low and high, (terms, metrics, ends, n); empty if all are 0.
-
-    ``ends`` are ascending indices of value, low and high.  The value has no quadratic term, so ``squares`` lacks the
-    coefficients of the value.  ``values`` counts the missing coefficients; ``place`` is shifted by this count.
-    """
-    if not squares.size:
-        return squares
-    return squares.take(place[:, int(ends[0] == VALUE) :] - values, axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

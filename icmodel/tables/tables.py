@@ -188,8 +188,8 @@ class Packed(NamedTuple):
     Slots are load intervals, cells are payload intervals, and a surface is one configuration of one metric.  Each
     combination of slot, surface and cell is a place.  In the shapes below, ``cells`` is surfaces × cells, and
     ``places`` is slots × surfaces × cells.  ``coefficients`` (4, 3 · places) are c0, c1, c3 and c4 for value, low and
-    high.  ``squares`` (2, 2 · places) are c2 and c5 of low and high, empty if all are 0.  ``unlimited`` (2, 3 · cells)
-    and ``unlimited_squares`` (1, 2 · cells) are c0, c1 and c2 of the last slot.  ``basis`` (4, places) holds the bases;
+    high.  ``squares`` (2, 3 · places) are c2 and c5, 0 for values, empty if all are 0.  ``unlimited`` (2, 3 · cells)
+    and ``unlimited_squares`` (1, 3 · cells) are c0, c1 and c2 of the last slot.  ``basis`` (4, places) holds the bases;
     a place without a row has the strongest basis.  ``rows`` has the shape (4, places), ``top_load`` the shape (cells,).
     """
 
@@ -212,9 +212,9 @@ class Packed(NamedTuple):
         for to, k in enumerate((0, 1, 3, 4)):
             np.concatenate([one.coefficients[k] for one in every], axis=2, out=linear[to])
         bent = any((np.abs(one.coefficients[[2, 5], LOW:]) > 0).any() for one in every)
-        squares = np.empty((2, 2 if bent else 0, axes.slots, count, axes.cells))
+        squares = np.empty((2, 3 if bent else 0, axes.slots, count, axes.cells))
         for to, k in enumerate((2, 5) if bent else ()):
-            np.concatenate([one.coefficients[k, LOW:] for one in every], axis=2, out=squares[to])
+            np.concatenate([one.coefficients[k] for one in every], axis=2, out=squares[to])
         rows = np.concatenate([one.rows for one in every], axis=2).reshape(4, -1)
         basis = np.concatenate([one.basis for one in every], axis=3).reshape(4, -1)
         basis *= rows[0] >= 0
@@ -310,7 +310,7 @@ class Tables:
         if found is None:
             index = np.array([self.index[name] for name in names], dtype=np.int64)
             first = self.first_cell[index]
-            offset = first[:, :1]
+            offset = first.min(axis=1, keepdims=True)
             patterns, pattern = np.unique(first - offset, axis=0, return_inverse=True)
             found = self._chosen[names] = Chosen(
                 once(self.limits[:, index], 2),
