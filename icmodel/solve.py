@@ -145,10 +145,13 @@ SOLVERS: Mapping[str, Callable[[Model, Scenario, float], int | None]] = MappingP
 """Functions that solve a scenario, by the parameter that they solve for."""
 
 
-def solved(scenario: Scenario, parameter: str, value: int, goodput_bps: float) -> Scenario:
-    """Copy a scenario with the solution for a parameter.
+def solved(
+    model: Model, scenario: Scenario, parameter: str, value: int, goodput_bps: float
+) -> Scenario:
+    """Copy a scenario with the solution for a parameter, and with a rate that achieves the goodput [b/s].
 
-    If the payload or core count was solved, the rate is set to the least rate that carries the goodput [b/s].
+    If the payload or core count was solved, the rate is the least that achieves the goodput. If only an unlimited
+    rate achieves it, the rate is unlimited.
     """
     if parameter == "rate":
         return replace(scenario, rate_fps=float(value))
@@ -156,7 +159,8 @@ def solved(scenario: Scenario, parameter: str, value: int, goodput_bps: float) -
         with_it = replace(scenario, payload_bytes=value)
     else:
         with_it = replace(scenario, cores=value)
-    return replace(with_it, rate_fps=float(least_rate_fps(goodput_bps, with_it.payload_bytes)))
+    rate = least_rate(model, with_it, goodput_bps)
+    return replace(with_it, rate_fps=None if rate is None else float(rate))
 
 
 # --- search over rates ----------------------------------------------------------------------------

@@ -131,7 +131,7 @@ def solve_for(
         raise OutOfDomain(
             f"{model.data.id} has no {noun} with which the whole interval reaches {rate}"
         )
-    solution = solved(asked, parameter, value, goodput_bps)
+    solution = solved(model, asked, parameter, value, goodput_bps)
     text = {
         "rate": units.format_quantity("rate_fps", solution.rate_fps or 0.0),
         "payload": units.format_quantity("payload_bytes", solution.payload_bytes),

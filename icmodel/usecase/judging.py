@@ -37,7 +37,7 @@ from icmodel.solve import (
     least_cores,
     least_met_fps,
     least_payload,
-    least_rate_fps,
+    solved,
 )
 from icmodel.usecase.derivation import GOODPUT, Derivation
 from icmodel.usecase.document import Candidate, ImageStream, Limit, Medium, UseCase
@@ -219,12 +219,17 @@ def with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
     remedies = [no_rate(trial)]
     payload = least_payload(model, scenario, goodput_bps)
     if payload is not None:
-        rate = least_rate_fps(goodput_bps, payload)
-        remedies.append(f"{payload} B at {rate} frames/s is the least payload that does")
+        at = _rate_text(solved(model, scenario, "payload", payload, goodput_bps))
+        remedies.append(f"{payload} B at {at} is the least payload that does")
     cores = least_cores(model, scenario, goodput_bps)
     if cores is not None:
-        remedies.append(f"{plural(cores, 'core')} would be enough, and no fewer")
+        at = _rate_text(solved(model, scenario, "cores", cores, goodput_bps))
+        remedies.append(f"{plural(cores, 'core')} would be enough at {at}, and no fewer")
     return replace(finding, remedy="; ".join(remedies))
+
+
+def _rate_text(scenario: Scenario) -> str:
+    return "an unlimited rate" if scenario.rate_fps is None else f"{scenario.rate_fps:.0f} frames/s"
 
 
 def no_rate(trial: Trial) -> str:
