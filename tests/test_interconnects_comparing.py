@@ -20,7 +20,15 @@ from icmodel.interconnects.links import PROTOCOLS, Link
 from icmodel.interconnects.result import EXTRAPOLATED, MEASURED_HERE, PUBLISHED, THEORY
 from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
-from icmodel.usecase import CandidateResult, Finding, derive, evaluate, load_usecase, usecase_names
+from icmodel.usecase import (
+    CandidateResult,
+    Finding,
+    derive,
+    evaluate,
+    load_usecase,
+    read_usecase,
+    usecase_names,
+)
 from points import write_dataset
 from search import times
 from small_case import DATASET, USECASE, rows, small_dataset
@@ -284,6 +292,56 @@ def test_a_frame_takes_its_bits_and_fifty_metres_of_cable() -> None:
     assert latency.verdict.estimate.low == pytest.approx((866 - 12) * 8 / 10e9 + 50 * 4.27e-9)
     assert latency.verdict.estimate.high == math.inf
     assert latency.outcome == UNDECIDED
+
+
+FLOW = """\
+schema_version = 1
+name = "flow"
+title = "t"
+question = "q"
+source = "s"
+default_candidate = "c"
+streams = [{name = "x", kind = "goodput", goodput = "1 Gb/s"}]
+requirements = [{name = "mean", metric = "latency_mean_s", at_most = "10 ms"}]
+[[candidates]]
+name = "c"
+scenarios.x = {protocol = "tcp", payload = "65535 B"}
+"""
+
+
+def test_udp_is_tried_with_a_payload_that_udp_can_carry() -> None:
+    """The file's frames of 65 535 B by TCP exceed a UDP datagram, which holds 65 507 B."""
+    one = row(compare_interconnects(read_usecase(FLOW), [TEN_GIGABIT]), "ethernet", 10e9, "udp")
+    assert (one.outcome, one.source.ground) == (MET, PUBLISHED)
+    assert {answer.asked.payload_bytes for answer in one.source.result.answers} == {65507}
+
+
+CABLE = """[medium]
+distance = "20 km"
+propagation_s_per_m = 5e-9
+source = "t"
+"""
+
+
+@pytest.mark.parametrize(
+    ("medium", "distance", "outcome"),
+    [
+        (CABLE, "", NOT_MET),  # the cable alone takes 100 us
+        (CABLE, ', distance = "20 km"', NOT_MET),
+        (CABLE, ', distance = "1 m"', MET),
+        ("", "", MET),
+        ("", ', distance = "1 m"', MET),
+        ("", ', distance = "20 km"', NOT_MET),
+    ],
+)
+def test_evaluate_and_compare_judge_at_the_same_distance(
+    medium: str, distance: str, outcome: str
+) -> None:
+    text = FLOW.replace('"65535 B"', f'"1448 B"{distance}').replace("10 ms", "95 us")
+    case = read_usecase(text.replace("[[candidates]]", medium + "[[candidates]]"))
+    evaluated = evaluate(case, TEN_GIGABIT)
+    compared = row(compare_interconnects(case, [TEN_GIGABIT]), "ethernet", 10e9, "tcp")
+    assert (evaluated.verdict, compared.outcome) == (outcome, outcome)
 
 
 def test_six_cameras_need_72_gigabit_at_one_interface() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from icmodel.dataset import catalogue, load
+from icmodel.dataset import Interconnect, catalogue, load
 from icmodel.interconnects.links import (
     Carrier,
     Link,
@@ -14,6 +14,7 @@ from icmodel.interconnects.links import (
     payloads,
     theory_choices,
 )
+from icmodel.tables.wire import Wire
 from icmodel.theory import ethernet
 from icmodel.usecase import derive, load_usecase
 
@@ -131,6 +132,8 @@ def test_another_line_rate_applies_to_every_stream() -> None:
 
 def test_theory_has_choices_of_one_full_packet_and_of_most_full_packets() -> None:
     case = load_usecase("cameras")
-    one, other = theory_choices(case, derive(case), "tcp", ethernet.Framing("tcp", 9000))
+    one, other = theory_choices(
+        case, derive(case), Wire("tcp", Interconnect("ethernet", 10e9, 9000))
+    )
     assert one.scenarios["picture"].payload_bytes == 9000 - 52
     assert other.scenarios["picture"].payload_bytes == 7 * (9000 - 52)

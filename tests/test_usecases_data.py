@@ -154,7 +154,8 @@ def test_imaging_meets_the_17_ms(imaging: Evaluation) -> None:
     assert finding(original, "picture", "latency_mean_s").verdict.requirement.limit == 0.017
     picture = next(one for one in original.answers if one.stream == "picture").prediction
     assert picture is not None
-    assert picture.latency_mean_s.value == pytest.approx(112.9564994e-6, rel=1e-9)
+    with_cable_s = 112.9564994e-6 + (50 - 1) * 4.27e-9  # the benchmarks have 1 m of it
+    assert picture.latency_mean_s.value == pytest.approx(with_cable_s, rel=1e-9)
     for metric in ("latency_mean_s", "latency_p99_s"):
         assert finding(whole, "picture", metric).outcome == "met"
         late = finding(original, "picture", metric)  # 6700/s pass less than the pictures make

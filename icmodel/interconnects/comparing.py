@@ -269,8 +269,7 @@ def judged_by_physics(
         return ()
     mtu = JUMBO_MTU_BYTES if link.kind == ETHERNET else None
     wire = Wire(link.protocol or "message", Interconnect(link.kind, link.line_rate_bps, mtu))
-    assert wire.framing is not None  # theory covers every compared kind of link
-    choices = theory_choices(case, derived, wire.protocol, wire.framing)
+    choices = theory_choices(case, derived, wire)
     return tuple(_judged(case, candidate, wire, derived) for candidate in choices)
 
 
@@ -312,21 +311,14 @@ def _stream_bounds(
 ) -> tuple[Mapping[str, _Bounds], tuple[Derivation, ...]]:
     """Compute each stream's bounds of goodput and latency on the wire, alone and at shared interfaces.
 
-    If the protocol cannot carry the frames, the goodput is 0. The latency is the transmission time of a frame plus the
-    delay of the use case's cable; switches add no delay.
+    The latency is the transmission time of a frame plus the delay of the use case's cable; switches add no delay.
     """
-    greatest_bytes = _greatest_bytes(wire)
     scenarios, alone_bps = {}, {}
     for name, question in candidate.scenarios.items():
         scenarios[name] = at_needed_rate(question.scenario(), name, derived)
         payload = np.array([float(scenarios[name].payload_bytes)])
-        alone_bps[name] = 0.0
-        if scenarios[name].payload_bytes <= greatest_bytes:
-            bound = wire.goodput_bound_bps(payload, wire.serialisation_s(payload))
-            alone_bps[name] = float(bound[0])
-    capacities_bps = {
-        name: Fraction(goodput_bps) for name, goodput_bps in alone_bps.items() if goodput_bps
-    }
+        alone_bps[name] = float(wire.goodput_bound_bps(payload, wire.serialisation_s(payload))[0])
+    capacities_bps = {name: Fraction(goodput_bps) for name, goodput_bps in alone_bps.items()}
     found = interfaces(case, candidate, capacities_bps, derived)
 
     per_metre = 0.0 if case.medium is None else case.medium.propagation_s_per_m
@@ -336,8 +328,7 @@ def _stream_bounds(
         goodput_bps = alone_bps[name]
         if shared is not None:
             goodput_bps = share_bps(goodput_bps, shared.endpoints, shared.other_goodput_bps)
-        possible = min(float(scenario.payload_bytes), greatest_bytes)
-        frame_s = float(wire.lone_frame_s(np.array([possible]))[0])
+        frame_s = float(wire.lone_frame_s(np.array([float(scenario.payload_bytes)]))[0])
         latency_s = frame_s + (scenario.distance_m or 0.0) * per_metre
         bounds[name] = _Bounds(scenario, alone_bps[name], goodput_bps, latency_s, shared)
     return bounds, interface_derivations(found)
@@ -365,19 +356,8 @@ def _interval(low: float, high: float, why: str) -> Estimate:
     return Estimate(math.nan, low, high, "theory", why, ("theory",))
 
 
-def _greatest_bytes(wire: Wire) -> float:
-    return wire.greatest_payload_bytes() or math.inf
-
-
 def _goodput_sentences(bounds: _Bounds, wire: Wire) -> Iterator[str]:
     scenario, shared = bounds.scenario, bounds.shared
-    if not bounds.alone_bps:
-        most = units.format_bytes(_greatest_bytes(wire))
-        yield (
-            f"{scenario.protocol} carries at most {most} a frame, and {scenario.payload_bytes} B are "
-            "asked: send more and smaller frames"
-        )
-        return
     rate, alone = (
         units.format_bps(wire.link.line_rate_bps or 0.0),
         units.format_bps(bounds.alone_bps),

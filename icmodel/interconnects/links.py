@@ -3,10 +3,10 @@
 Rules of candidates:
 
 - A frame of samples has the payload that the use case derives for one connection. Frames of a stream with a stated
-  goodput have the payload of the use case's default candidate. Frames of pictures have each of the sizes that
-  `payloads` returns.
-- The frame rate is the rate that the stream needs. The path has the use case's greatest distance, and as many switches
-  as the default candidate.
+  goodput have the payload of the use case's default candidate. Both are reduced to the greatest payload of the
+  protocol. Frames of pictures have each of the sizes that `payloads` returns.
+- The frame rate is the rate that the stream needs. The path has the distance and the switches of the default
+  candidate. If the candidate states no distance, it is the use case's greatest distance.
 - The core counts are the least and the greatest measured count, and the count with the greatest measured goodput.
 - Each stream uses each protocol of the dataset, in all combinations.
 - The number of endpoints follows from the devices, as in every evaluation.
@@ -197,7 +197,8 @@ def measured_choices(
     """
     setting = Setting(carrier.options, line_rate_bps, carrier.data.id)
     rows = {name: carrier.data.select(name, dict(carrier.options)) for name in protocols}
-    sizes = {name: payloads(rows[name], Wire(name, carrier.link).framing) for name in protocols}
+    wires = {name: Wire(name, carrier.link) for name in protocols}
+    sizes = {name: payloads(rows[name], wires[name].framing) for name in protocols}
     flowing = [
         (point.value, point.cores)
         for points in rows.values()
@@ -209,19 +210,18 @@ def measured_choices(
         cores = [count for _, count in flowing]
         fastest = max(flowing, key=lambda row: row[0])[1]
         counts = tuple(dict.fromkeys((min(cores), fastest, max(cores))))
-    return _candidates(case, derived, sizes, counts, setting)
+    return _candidates(case, derived, wires, sizes, counts, setting)
 
 
-def theory_choices(
-    case: UseCase, derived: Derivations, protocol: str, framing: AnyFraming
-) -> tuple[Candidate, ...]:
+def theory_choices(case: UseCase, derived: Derivations, wire: Wire) -> tuple[Candidate, ...]:
     """Generate candidates for a link without a dataset.
 
     Two frame sizes are tried: one full packet, and the largest frame that consists of full packets.
     """
-    full = framing.aligned_payloads(MOST_BYTES)
-    sizes = {protocol: (int(full[0]), int(full[-1]))}
-    return _candidates(case, derived, sizes, (None,), Setting())
+    assert wire.framing is not None  # theory covers every compared kind of link
+    full = wire.framing.aligned_payloads(MOST_BYTES)
+    sizes = {wire.protocol: (int(full[0]), int(full[-1]))}
+    return _candidates(case, derived, {wire.protocol: wire}, sizes, (None,), Setting())
 
 
 def payloads(points: Iterable[Point], framing: AnyFraming | None) -> tuple[int, int, int, int]:
@@ -247,6 +247,7 @@ def payloads(points: Iterable[Point], framing: AnyFraming | None) -> tuple[int, 
 def _candidates(
     case: UseCase,
     derived: Derivations,
+    wires: Mapping[str, Wire],
     sizes: Sizes,
     counts: Sequence[int | None],
     setting: Setting,
@@ -266,7 +267,8 @@ def _candidates(
                 payload_bytes = int(derived[f"{stream.name}.payload_bytes"].value)
             elif stream.kind == "goodput" and stated is not None:
                 payload_bytes = stated.payload_bytes
-            frames.append((protocol, payload_bytes))
+            greatest = wires[protocol].greatest_payload_bytes() or payload_bytes
+            frames.append((protocol, min(payload_bytes, greatest)))
         mixtures[tuple(frames)] = None
 
     candidates = []
@@ -274,13 +276,16 @@ def _candidates(
         scenarios, parts = {}, []
         for stream, (protocol, payload_bytes) in zip(case.streams, mixture, strict=True):
             stated = default.scenarios.get(stream.name)
+            distance_m = None if stated is None else stated.distance_m
+            if distance_m is None and case.medium is not None:
+                distance_m = case.medium.distance_m
             parts.append(f"{stream.name} by {protocol} in {payload_bytes} B")
             scenarios[stream.name] = Question(
                 protocol=protocol,
                 payload_bytes=payload_bytes,
                 cores=cores,
                 switches=0 if stated is None else stated.switches,
-                distance_m=None if case.medium is None else case.medium.distance_m,
+                distance_m=distance_m,
                 line_rate_bps=setting.line_rate_bps,
                 options=dict(setting.options),
             )

@@ -15,7 +15,6 @@ from icmodel.model import Model
 from icmodel.scenario import Scenario
 from icmodel.solve import REFUSALS, least_rate_fps
 from icmodel.usecase.derivation import (
-    MEDIUM_DELAY,
     Derivation,
     Derivations,
     RequiredLimits,
@@ -254,6 +253,8 @@ class _CandidatePrediction:
         for stream in case.streams:
             if stream.name in candidate.scenarios:
                 stated = candidate.scenarios[stream.name].scenario()
+                if stated.distance_m is None and case.medium is not None:
+                    stated = replace(stated, distance_m=case.medium.distance_m)
                 rated = at_needed_rate(stated, stream.name, derived)
                 worked = replace(rated, work=case.work(stream.name))
                 scenarios[stream.name] = as_one_connection(worked, model)
@@ -302,12 +303,6 @@ class _CandidatePrediction:
             per_metre = model.data.interconnect.propagation_s_per_m or 0.0
             prediction = with_delays(prediction, scenario, medium, least_s, per_metre)
             notes = (*notes, *prediction.notes)
-            if scenario.distance_m is None and medium is not None:
-                delay = self.derived[MEDIUM_DELAY]
-                notes += (
-                    "asked without a distance, so at the cable of the benchmarks; the longest of "
-                    f"this use case takes {delay.text} ({delay.formula})",
-                )
         except REFUSALS as refusal:
             meant, why, notes = self.candidate.dataset, str(refusal), ()
             if meant not in ("", model.data.id):

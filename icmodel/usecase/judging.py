@@ -272,17 +272,14 @@ def with_delays(
     """Widen the latencies of a prediction by the delays of cable and switches that the dataset does not include.
 
     - The delay of the cable is added to the upper end of latencies, not to their standard deviation. Without a medium
-      in the use case, this delay is unknown, and there is no upper end. A scenario without a distance has the cable of
-      the use case.
+      in the use case, this delay is unknown, and there is no upper end.
     - If the prediction includes the cable at ``known_s_per_m`` [s/m], only what the medium of the use case takes longer
       is added.
     - With more switches than the dataset includes, there is no upper end.
     - With fewer switches, the lower end is theory's minimum ``least_s`` [s].
     """
     fitted = prediction.scenario
-    unknown, metres = fitted.distance_m is None, scenario.distance_m
-    if metres is None:
-        metres = 0.0 if medium is None else medium.distance_m
+    unknown, metres = fitted.distance_m is None, scenario.distance_m or 0.0
     if medium is None:
         cable_s = math.inf if metres and unknown else 0.0
     else:
