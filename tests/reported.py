@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from icmodel.dataset import load as load_dataset
 from icmodel.interconnects import compare_interconnects
 from icmodel.recommend import recommend
+from icmodel.report import page_of
 from icmodel.report.blocks import Page
-from icmodel.report.writing import page_of
 from icmodel.system import load, predict, system_names
 from icmodel.usecase import evaluate, usecase_names
 from icmodel.validate import Wishes, validate
 
 if TYPE_CHECKING:
-    from icmodel.report.writing import Answer
+    from icmodel.report import Answer
 
 DATASET = "ethernet-10g-2012"
 OTHER = "mpi-csd3"

@@ -18,7 +18,7 @@ import pytest
 from icmodel.model import Model
 from icmodel.recommend import Recommendation, recommend
 from icmodel.report import evaluation
-from icmodel.report.profile import Profile, profile
+from icmodel.report.plots import Profile, profile
 from icmodel.scenario import Scenario
 from icmodel.system import OpenSystem, system_names
 from shared import FITS, load_folder, tables

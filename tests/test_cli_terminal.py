@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icmodel.cli import main
-from icmodel.cli.terminal import COLUMN_PADDING, fit_to_width, stacked
+from icmodel.cli.output import COLUMN_PADDING, fit_to_width, stacked
 from icmodel.table import Table
 from search import mostly_long
 

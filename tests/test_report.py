@@ -18,14 +18,13 @@ import icmodel
 from conftest import run
 from icmodel.errors import ReportError
 from icmodel.plotting import GRID, INK, PAPER, QUIET
-from icmodel.report import report
+from icmodel.report import json_page, report, report_bytes
 from icmodel.report.blocks import Figures
-from icmodel.report.drawing import COLOURS
 from icmodel.report.evaluation import figures as show_figures
 from icmodel.report.interconnects import TONES
 from icmodel.report.markdown import escape
-from icmodel.report.terminal import evaluation_text
-from icmodel.report.writing import json_page, report_bytes
+from icmodel.report.text import evaluation_text
+from icmodel.report.vega import COLOURS
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.usecase import Evaluation, evaluate
 from search import mostly_long
@@ -199,7 +198,6 @@ def test_importing_the_room_loads_nothing_heavy(tmp_path: Path) -> None:
     script = """
 import json, sys
 import icmodel.report
-import icmodel.report.writing
 print(json.dumps(sorted(sys.modules)))
 """
     found = run(sys.executable, "-c", script, cwd=tmp_path, env={"PYTHONPATH": str(checkout.ROOT)})

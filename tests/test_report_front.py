@@ -11,13 +11,13 @@ import pytest
 
 import checkout
 from icmodel.cli import main
+from icmodel.report import report_bytes
 from icmodel.report.blocks import MOST_CHANGES, MOST_DOUBTS, MOST_NUMBERS, Cell, Front, Page
 from icmodel.report.front import MOST_NAME, MOST_SENTENCE
 from icmodel.report.html import html_text
 from icmodel.report.markdown import escape, markdown_text
 from icmodel.report.masthead import masthead
 from icmodel.report.pdf import plain, printable
-from icmodel.report.writing import report_bytes
 from icmodel.requirement import OUTCOMES
 from icmodel.system import SystemPrediction
 from icmodel.units import parse

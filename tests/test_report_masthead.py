@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from icmodel.cli import main
 from icmodel.errors import ReportError
+from icmodel.report import page_of
 from icmodel.report.html import html_text
 from icmodel.report.masthead import ACCENT, EPOCH, MOST_LOGO_BYTES, PNG, Masthead, masthead
 from icmodel.report.pdf import pdf_bytes
-from icmodel.report.writing import page_of
 from reported import answer
 from search import mostly_long
 

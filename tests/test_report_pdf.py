@@ -17,6 +17,7 @@ import checkout
 import icmodel
 from conftest import run
 from icmodel.errors import ReportError
+from icmodel.report import report_bytes
 from icmodel.report.blocks import (
     Block,
     Cell,
@@ -40,7 +41,6 @@ from icmodel.report.pdf import (
     plain,
     printable,
 )
-from icmodel.report.writing import report_bytes
 from icmodel.requirement import MET, SIGNS
 from reported import BRIEF, MAKERS, answer, page
 from search import mostly_long, times

@@ -17,8 +17,9 @@ from fits_case import lab
 from icmodel.dataset import catalogue, load
 from icmodel.errors import OutOfDomain, ReportError, ScenarioError
 from icmodel.model import Model
-from icmodel.plotting import ticks
-from icmodel.report.drawing import (
+from icmodel.plotting import drawable, save, svg, ticks
+from icmodel.report.plots import BORROWED, metric_plot, profile
+from icmodel.report.vega import (
     HERE,
     LIMIT,
     PREDICTED,
@@ -26,9 +27,8 @@ from icmodel.report.drawing import (
     SHADES,
     SHAPES,
     THEORY,
+    is_small,
 )
-from icmodel.report.plots import BORROWED, drawable, metric_plot, save, svg
-from icmodel.report.profile import is_small, profile
 from icmodel.requirement import Requirement
 from icmodel.scenario import Options, Scenario, scenario
 from search import mostly_long, times
@@ -404,7 +404,7 @@ def test_without_the_extra_a_picture_names_it(tmp_path: Path) -> None:
 import sys
 sys.modules["vl_convert"] = None
 from icmodel.errors import ReportError
-from icmodel.report.plots import drawable, save
+from icmodel.plotting import drawable, save
 try:
     save({}, "plot.svg")
 except ReportError as error:
@@ -440,7 +440,7 @@ def test_every_metric_of_every_dataset_can_be_plotted_or_is_refused(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At every benchmarked point of an axis, and at few between."""
-    monkeypatch.setattr(sys.modules["icmodel.report.profile"], "STEPS", times(6))
+    monkeypatch.setattr(sys.modules["icmodel.report.plots"], "STEPS", times(6))
     data = load(name)
     model = Model(data, "corrected" if data.default_variant == "hybrid" else None)  # fits no curve
     drawn = 0

@@ -8,10 +8,10 @@ import pytest
 
 import checkout
 from icmodel.recommend import Recommendation, recommend
+from icmodel.report import page_of
 from icmodel.report.blocks import Page, Table
 from icmodel.report.markdown import markdown_text
 from icmodel.report.recommendation import changes, design_cells, design_columns, designs
-from icmodel.report.writing import page_of
 from icmodel.system import load, predict
 
 COSTS = "\n[costs]\ncurrency = 'EUR'\ninterface = 100\nswitch = 500\ncore = 10\n"

@@ -18,16 +18,23 @@ import checkout
 import icmodel
 from icmodel.errors import ReportError
 from icmodel.estimate import percent
+from icmodel.report import report_bytes
 from icmodel.report.blocks import Page
 from icmodel.report.html import html_text
 from icmodel.report.markdown import markdown_text
-from icmodel.report.systems.content import page
-from icmodel.report.systems.drawing import arranged, shortened, system_svg, width_px
-from icmodel.report.systems.layout import Layout, Place, layout
-from icmodel.report.systems.summary import MOST_BOXES, MOST_MEMBERS, shape, summarise
-from icmodel.report.systems.tables import parts_rows
+from icmodel.report.system import page
+from icmodel.report.system_boxes import (
+    MOST_BOXES,
+    MOST_MEMBERS,
+    Layout,
+    Place,
+    layout,
+    shape,
+    summarise,
+)
+from icmodel.report.system_drawing import arranged, shortened, system_svg, width_px
+from icmodel.report.system_tables import parts_rows
 from icmodel.report.text import page_text
-from icmodel.report.writing import report_bytes
 from icmodel.requirement import Requirement
 from icmodel.sheets import document_pages
 from icmodel.system import (

@@ -25,8 +25,7 @@ from icmodel.report.blocks import (
     Text,
 )
 from icmodel.report.evaluation import page
-from icmodel.report.terminal import evaluation_text
-from icmodel.report.text import blocks_text, page_text
+from icmodel.report.text import blocks_text, evaluation_text, page_text
 from icmodel.requirement import MET, NOT_MET
 from icmodel.usecase import Evaluation, evaluate
 from small_case import small_evaluation

@@ -6,8 +6,8 @@ import pytest
 
 from icmodel.dataset import load
 from icmodel.dataset.dataset import PROMISED
+from icmodel.report import page_of
 from icmodel.report.validation import conclude, verdicts, words
-from icmodel.report.writing import page_of
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.validate import Validation, Wishes, validate
 

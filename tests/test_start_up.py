@@ -112,7 +112,6 @@ def test_predict_loads_only_the_rooms_a_question_passes(tmp_path: Path) -> None:
     rooms = {name.split(".")[1] for name in modules if name.startswith("icmodel.")}
     assert rooms == ROOMS_OF_PREDICT
     assert {name for name in modules if name.startswith("icmodel.cli.")} == {
-        "icmodel.cli.models",
         "icmodel.cli.options",
         "icmodel.cli.output",
         "icmodel.cli.predict",

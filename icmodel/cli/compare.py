@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from icmodel.cli.models import model_with_progress
 from icmodel.cli.options import (
-    PAGE_FILES,
     AsJson,
     DatasetNames,
     Every,
@@ -36,6 +34,7 @@ from icmodel.cli.output import (
     bullets,
     check_file,
     emit,
+    model_with_progress,
     progress_bar,
 )
 from icmodel.cli.predict import fit_notes, metric_records, shown_metrics
@@ -251,6 +250,7 @@ def compare_usecase(
         compare_interconnects,
         ranked_document,
     )
+    from icmodel.report import PAGE_FILES
 
     if output is not None:
         check_file(output, (".txt", ".json", ".csv", ".xlsx", *PAGE_FILES))

@@ -90,12 +90,11 @@ def evaluate(
     icmodel evaluate imaging --against imaging.json --update -o imaging.xml
     """  # noqa: D301
     from icmodel.questions.judging import evaluate_with_notes  # pydantic is slow to import
-    from icmodel.report import report
-    from icmodel.report.terminal import evaluation_text
-    from icmodel.report.writing import ENDINGS
+    from icmodel.report import EVALUATION_FILES, report
+    from icmodel.report.text import evaluation_text
 
     if output is not None:
-        check_file(output, ENDINGS)
+        check_file(output, EVALUATION_FILES)
     earlier = earlier_result(against, update=update)
     masthead = head.masthead(output)
     evaluation = evaluate_with_notes(

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from icmodel import units
-from icmodel.cli.models import best_variant
 from icmodel.cli.options import AsJson, expand_options, make_app
-from icmodel.cli.output import Answer, Section, Table, bullets, emit, progress_bar
+from icmodel.cli.output import Answer, Section, Table, best_variant, bullets, emit, progress_bar
 from icmodel.dataset import check_variant
 from icmodel.documents import toml_file
 from icmodel.errors import RecordError

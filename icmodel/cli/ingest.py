@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from icmodel import units
-from icmodel.cli.models import best_variant
 from icmodel.cli.options import AsJson, expand_options, make_app, option
-from icmodel.cli.output import Answer, Section, Table, emit, progress_bar
+from icmodel.cli.output import Answer, Section, Table, best_variant, emit, progress_bar
 from icmodel.errors import ScenarioError
 from icmodel.estimate import Estimate, plural
 from icmodel.ingest import (

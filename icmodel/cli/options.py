@@ -32,8 +32,8 @@ from icmodel.questions.words import (
 from icmodel.scenario import Scenario
 
 if TYPE_CHECKING:
+    from icmodel.report import Answer
     from icmodel.report.masthead import Masthead
-    from icmodel.report.writing import Answer
 
 
 class App(typer.Typer):
@@ -251,9 +251,6 @@ def client_of(cluster: str | None) -> AbstractContextManager[Any]:
     return client
 
 
-PAGE_FILES = (".html", ".md", ".pdf")
-
-
 @dataclass(frozen=True, slots=True)
 class MastheadChoice:
     """Options for the first page of a report, as texts of the command line."""
@@ -277,6 +274,8 @@ class MastheadChoice:
         ReportError
             If an option is given without a report, an option or the template is wrong, or typst is missing for a PDF.
         """
+        from icmodel.report import PAGE_FILES  # rarely needed
+
         ending = "" if output is None else output.suffix.lower()
         if ending not in PAGE_FILES:
             for name in given_options(self):
@@ -304,10 +303,9 @@ def page_writers(
 
     The file name of ``output`` is printed in the report.
     """
+    from icmodel.report import PAGE_FILES, report_bytes
 
     def write(path: Path) -> None:
-        from icmodel.report.writing import report_bytes
-
         assert output is not None  # a writer is called for the file of -o
         path.write_bytes(report_bytes(answer(), output.name, masthead))
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from icmodel.cli.models import model_with_progress
 from icmodel.cli.options import (
     AsJson,
     DatasetName,
@@ -22,6 +21,7 @@ from icmodel.cli.options import (
 from icmodel.cli.output import (
     check_file,
     json_text,
+    model_with_progress,
     print_text,
     say_written,
     write_file,
@@ -121,7 +121,7 @@ def greatest_payload(data: Dataset, protocol: str, question: Question) -> str:
 
 def write_plot(spec: dict[str, Any], path: Path) -> None:
     """Write a plot into a file with one of the extensions of `PLOT_FILES`."""
-    from icmodel.report.plots import save
+    from icmodel.plotting import save
 
     if path.suffix.lower() == ".json":
         write_file(path, {".json": lambda beside: write_text(beside, json_text(spec))})

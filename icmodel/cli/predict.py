@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from icmodel import units
-from icmodel.cli.models import model_with_progress
 from icmodel.cli.options import (
     AsJson,
     DatasetName,
@@ -35,6 +34,7 @@ from icmodel.cli.output import (
     bullets,
     check_file,
     emit,
+    model_with_progress,
     print_text,
     progress_bar,
 )

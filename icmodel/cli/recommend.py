@@ -8,7 +8,6 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from icmodel.cli.options import (
-    PAGE_FILES,
     AsJson,
     Cluster,
     DatasetForAll,
@@ -71,6 +70,7 @@ def recommend(
     icmodel recommend my-system.toml --dataset path/of/my-dataset --json
     """  # noqa: D301
     from icmodel.recommend import recommend as search
+    from icmodel.report import PAGE_FILES
     from icmodel.sheets import document_pages, write_pages
 
     if output is not None:

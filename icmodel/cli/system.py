@@ -154,13 +154,12 @@ def predict(
     icmodel system imaging --against imaging.json --update -o imaging.xml
     """  # noqa: D301
     from icmodel.cli.system_text import prediction_sections
-    from icmodel.report import report  # pydantic and reports are slow to import
-    from icmodel.report.writing import SYSTEM_ENDINGS
+    from icmodel.report import SYSTEM_FILES, report  # pydantic and reports are slow to import
     from icmodel.system import load
     from icmodel.system import predict as predict_system
 
     if output is not None:
-        check_file(output, SYSTEM_ENDINGS)
+        check_file(output, SYSTEM_FILES)
     earlier = earlier_result(against, update=update)
     masthead = head.masthead(output)
     prediction = predict_system(load(name), dataset, variant, cache=not no_cache, cycles=cycles)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from icmodel import units
 from icmodel.cli.output import Hanging, Section, Table, bullets
 from icmodel.estimate import interval, percent, quantity
-from icmodel.report.systems.tables import (
+from icmodel.report.system_tables import (
     about,
     bound_text,
     by_group,

@@ -11,7 +11,6 @@ import typer
 
 from icmodel import units
 from icmodel.cli.options import (
-    PAGE_FILES,
     AsJson,
     Cluster,
     MastheadChoice,
@@ -139,6 +138,8 @@ def validate_rows(
     icmodel validate my-dataset --folds held-out --runs measured-the-day-after
     icmodel validate my-dataset --keep
     """  # noqa: D301
+    from icmodel.report import PAGE_FILES
+
     if plot is not None:
         check_file(plot, PLOT_FILES)
     if output is not None:

@@ -121,13 +121,17 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Plot of a metric, with alternative text and a table of numbers for readers who cannot see the plot."""
+    """Plot of a metric, with alternative text and a table of numbers for readers who cannot see the plot.
+
+    ``stream`` and ``metric`` are empty if the plot shows several streams or metrics.
+    """
 
     title: str
     caption: str
     alt: str
     spec: Spec
     numbers: Table
+    stream: str = ""
     metric: str = ""
 
 

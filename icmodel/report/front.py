@@ -32,18 +32,18 @@ from icmodel.report.blocks import (
     Figure,
     Figures,
     Front,
-    Heading,
     Table,
 )
 from icmodel.report.masthead import Masthead
-from icmodel.report.predictions import beyond_data, used_rows
 from icmodel.report.verdicts import (
     about,
+    beyond_data,
     limit_text,
     margin_clause,
     margin_text,
     rests_text,
     settling,
+    used_rows,
 )
 from icmodel.requirement import MET, OUTCOMES, UNDECIDED
 from icmodel.scenario import Scenario
@@ -184,21 +184,15 @@ def _numbers(findings: Iterable[Finding]) -> Table:
 def picture(plots: Sequence[Block], decisive: Finding) -> Figure | None:
     """Choose the plot for the first page: the deciding metric of the deciding stream.
 
-    If this metric was not plotted, another plot is chosen, preferably of the same stream. If there are no plots, the
-    result is None.
+    If this metric was not plotted, another plot is chosen, preferably of the same stream. Returns None without plots.
     """
-    heading, found = "", []
-    for block in plots:
-        if isinstance(block, Heading):
-            heading = block.text
-        elif isinstance(block, Figures):
-            found += [(heading, figure) for figure in block.figures]
 
-    def rank(pair: tuple[str, Figure]) -> tuple[bool, bool]:
-        of_stream = pair[0].endswith(f": {decisive.stream}")
-        return not of_stream, pair[1].metric != decisive.verdict.requirement.metric
+    def rank(figure: Figure) -> tuple[bool, bool]:
+        requirement = decisive.verdict.requirement
+        return figure.stream != decisive.stream, figure.metric != requirement.metric
 
-    return min(found, key=rank)[1] if found else None
+    figures = [one for block in plots if isinstance(block, Figures) for one in block.figures]
+    return min(figures, key=rank, default=None)
 
 
 def _changes(evaluation: Evaluation) -> Iterator[str]:

@@ -6,7 +6,7 @@ import base64
 from functools import singledispatch
 from pathlib import Path
 
-from icmodel.report import plots
+from icmodel.plotting import EXTRA, drawable, svg
 from icmodel.report.blocks import (
     BUY,
     CHANGE,
@@ -34,7 +34,7 @@ from icmodel.report.blocks import (
 from icmodel.requirement import SIGNS
 
 NO_PLOTS = (
-    f"The plots are left out, since vl-convert is not installed: {plots.EXTRA}, and write the "
+    f"The plots are left out, since vl-convert is not installed: {EXTRA}, and write the "
     "report again. Their numbers:"
 )
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -113,7 +113,7 @@ def _front(front: Front) -> Markup:
         return joined(element("h3", title), element("ul", *(element("li", text) for text in texts)))
 
     picture = Markup("")
-    if isinstance(front.picture, Figure) and plots.drawable():
+    if isinstance(front.picture, Figure) and drawable():
         picture = _plot(front.picture)
     elif isinstance(front.picture, Picture):
         picture = show(front.picture)
@@ -270,7 +270,7 @@ def _figures(block: Figures) -> Markup:
 
     If vl-convert is not installed, only the numbers are shown.
     """
-    if not plots.drawable():
+    if not drawable():
         return joined(element("p", NO_PLOTS), *(show(figure.numbers) for figure in block.figures))
     drawn = (
         _plot(figure, element("details", element("summary", "The numbers"), show(figure.numbers)))
@@ -280,8 +280,8 @@ def _figures(block: Figures) -> Markup:
 
 
 def _plot(figure: Figure, *below: Markup) -> Markup:
-    svg = Markup(plots.svg(figure.spec | {"title": None}))
-    drawn = element("div", svg, role="img", aria_label=figure.alt)
+    drawing = Markup(svg(figure.spec | {"title": None}))
+    drawn = element("div", drawing, role="img", aria_label=figure.alt)
     return element("figure", drawn, element("figcaption", figure.caption), *below, class_="plot")
 
 

@@ -27,7 +27,6 @@ from icmodel.report.blocks import (
     Text,
     filled_sections,
 )
-from icmodel.report.drawing import nominal_channels, point_plot
 from icmodel.report.front import (
     COST,
     MOST_SENTENCE,
@@ -40,6 +39,7 @@ from icmodel.report.front import (
     sentences,
 )
 from icmodel.report.masthead import PLAIN, Masthead
+from icmodel.report.vega import nominal_channels, point_plot
 from icmodel.report.verdicts import finding_text, limit_text, margin_clause, margin_text
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, SIGNS, UNDECIDED, outcome_text
 from icmodel.usecase import Finding, usecase_names

@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from icmodel.report.systems.tables import about, reason
+from icmodel.report.system_tables import about, reason
 from icmodel.report.verdicts import finding_text
 from icmodel.requirement import MET
 from icmodel.system import SystemPrediction

@@ -17,7 +17,8 @@ from typing import Any
 
 from icmodel.documents import number_or_none
 from icmodel.errors import ReportError
-from icmodel.report import blocks, plots
+from icmodel.plotting import drawable, svg
+from icmodel.report import blocks
 from icmodel.report.blocks import Figure, Figures, Page, Picture, Section, Table
 from icmodel.report.masthead import Logo
 from icmodel.requirement import SIGNS
@@ -106,13 +107,13 @@ def plain(value: object) -> Any:
     if isinstance(value, Logo):
         return {"kind": value.kind, "content": list(value.content)}
     if isinstance(value, Figure):
-        drawn = plots.svg(value.spec | {"title": None}) if plots.drawable() else None
+        drawn = svg(value.spec | {"title": None}) if drawable() else None
         return {
             "kind": "Figure",
             "svg": drawn,
             **{name: plain(getattr(value, name)) for name in ("title", "caption", "alt")},
         }
-    if isinstance(value, Figures) and not plots.drawable():
+    if isinstance(value, Figures) and not drawable():
         return {
             "kind": "Figures",
             "figures": [],
@@ -167,15 +168,15 @@ def printable(text: str) -> str:
     return re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: "\u200b".join(word[0]), shown)
 
 
-def light(svg: str) -> str:
+def light(drawing: str) -> str:
     """Return an SVG drawing in its light colours.
 
     CSS variables are replaced by their values, and media rules removed, since only browsers support them.
     """
-    styles = re.search(r"<style>(.*?)</style>", svg, re.DOTALL)
+    styles = re.search(r"<style>(.*?)</style>", drawing, re.DOTALL)
     if styles is None:
-        return svg
+        return drawing
     colours = dict(re.findall(r"(--[\w-]+): ([^;]+);", styles[1].partition("@media")[0]))
     rules = re.sub(r"@media[^{]*\{\s*[^{]*\{[^}]*\}\s*\}", "", styles[1])
     rules = re.sub(r"var\((--[\w-]+)\)", lambda name: colours.get(name[1], "black"), rules)
-    return svg.replace(styles[1], rules)
+    return drawing.replace(styles[1], rules)

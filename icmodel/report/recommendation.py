@@ -27,14 +27,6 @@ from icmodel.report.blocks import (
     Text,
     filled_sections,
 )
-from icmodel.report.drawing import (
-    COLOURS,
-    HERE,
-    PREDICTED,
-    REQUESTED,
-    nominal_channels,
-    point_plot,
-)
 from icmodel.report.front import (
     NOT_KNOWN,
     PARTS,
@@ -47,6 +39,14 @@ from icmodel.report.front import (
     sentences,
 )
 from icmodel.report.masthead import PLAIN, Masthead
+from icmodel.report.vega import (
+    COLOURS,
+    HERE,
+    PREDICTED,
+    REQUESTED,
+    nominal_channels,
+    point_plot,
+)
 from icmodel.report.verdicts import ground_text, limit_text, margin_text
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, SIGNS, UNDECIDED, Verdict
 from icmodel.system import system_names

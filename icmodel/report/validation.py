@@ -37,9 +37,9 @@ from icmodel.report.blocks import (
     Text,
 )
 from icmodel.report.blocks import Table as Shown
-from icmodel.report.drawing import COLOURS, LIMIT, PREDICTED, Row, nominal_channels
 from icmodel.report.front import command, name_cell, repeat, rest_text, sentences
 from icmodel.report.masthead import PLAIN, Masthead
+from icmodel.report.vega import COLOURS, LIMIT, PREDICTED, Row, nominal_channels
 from icmodel.report.verdicts import margin_text
 from icmodel.requirement import MET, OUTCOMES, Requirement, Verdict, judge, worst_outcome
 from icmodel.table import Table
@@ -187,8 +187,8 @@ def _front(found: Validation, judged: Sequence[Tried], line: str) -> Front:
             (
                 name_cell(metric_name(score.metric), trial.kind),
                 Cell(
-                    _error(score.kind, score.errors.median),
-                    note=f"95 % of rows: {_error(score.kind, score.errors.p95)}",
+                    error_text(score.kind, score.errors.median),
+                    note=f"95 % of rows: {error_text(score.kind, score.errors.p95)}",
                 ),
                 Cell(share, note="" if score.coverage is None else f"{span} %"),
                 Cell(f"at least {percent(PROMISED[0])}"),
@@ -269,17 +269,17 @@ def scores_table(validation: Validation, trial: Trial) -> Table[str]:
                 metric,
                 str(score.n),
                 str(score.points),
-                *(_error(score.kind, number) for number in numbers),
+                *(error_text(score.kind, number) for number in numbers),
                 *_coverage(score.coverage),
-                _error(score.kind, score.half_width),
-                *(_error(kind(metric), number) for number in noises),
+                error_text(score.kind, score.half_width),
+                *(error_text(kind(metric), number) for number in noises),
                 str(score.unanswered or "–"),
             )
         )
     return Table((*columns, "#noise", *at_runs, "#no answer"), tuple(rows))
 
 
-def _error(of: str, number: float | None) -> str:
+def error_text(of: str, number: float | None) -> str:
     """Return a prediction error as text.
 
     A relative error is in per cent, an absolute error is a plain number, and an unknown error is a dash.
@@ -303,8 +303,8 @@ def regions_table(trial: Trial) -> Table[str]:
             metric,
             name,
             str(part.n),
-            _error(part.kind, part.errors.median),
-            _error(part.kind, part.errors.p95),
+            error_text(part.kind, part.errors.median),
+            error_text(part.kind, part.errors.p95),
             *_coverage(part.coverage),
         )
         for metric, tested in trial.metrics.items()
@@ -332,7 +332,7 @@ def worst_table(data: Dataset, trial: Trial) -> Table[str]:
                         quantity_text(metric, None if math.isnan(n) else float(f"{n:.4g}"))
                         for n in numbers
                     ),
-                    _error(kind(metric), one.error),
+                    error_text(kind(metric), one.error),
                 )
             )
     numbers_of = ("#payload", "#load", "#value", "#predicted", "#low", "#high", "#error")

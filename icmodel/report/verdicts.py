@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from icmodel import units
 from icmodel.documents import group_by_key
 from icmodel.estimate import (
+    EXTRAPOLATED,
     GROWS,
     Estimate,
+    UsedRow,
     estimated,
     interval,
     limit_name,
@@ -390,3 +392,31 @@ def ground_text(datasets: Iterable[str], states_devices: bool) -> str:
     if states_devices:
         return f"{named or 'theory'} and devices as stated"
     return named or "theory alone"
+
+
+# --- rows behind the predictions of a candidate --------------------------------------------------
+
+
+def used_rows(candidates: Iterable[CandidateResult]) -> tuple[UsedRow, ...]:
+    """Return every dataset row used by the given candidates, once, in the dataset's order."""
+    used = {
+        row.line: row
+        for candidate in candidates
+        for answer in candidate.answers
+        if answer.prediction is not None
+        for row in answer.prediction.rows
+    }
+    return tuple(used[line] for line in sorted(used))
+
+
+def beyond_data(candidate: CandidateResult) -> Iterator[str]:
+    """Yield a sentence for each reason why predictions of a candidate are extrapolated, with the metrics concerned."""
+    for answer in candidate.answers:
+        metrics = {} if answer.prediction is None else answer.prediction.metrics
+        reasons = group_by_key(
+            (estimate.why or EXTRAPOLATED, metric_name(name))
+            for name, estimate in metrics.items()
+            if estimate.basis == EXTRAPOLATED
+        )
+        for why, names in reasons.items():
+            yield f"{answer.stream}: {why} ({'; '.join(names)})"

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 
 from icmodel.questions.curves import Form
-from icmodel.report.systems import drawing
+from icmodel.report import system_drawing as drawing
 from icmodel.schemas.parts import MistakeText
 from icmodel.web import reports
 from icmodel.web.api import POSTED, IngestedText, Shop, as_json, found, refuse_unknown_query

@@ -17,15 +17,20 @@ from typing import Any
 
 from icmodel import units
 from icmodel.estimate import estimated, interval, limit_name, metric_name, percent, plural, quantity
+from icmodel.report import system_tables as tables
 from icmodel.report.blocks import Markup, element, joined
-from icmodel.report.systems import tables
-from icmodel.report.systems.layout import BEND, WIDTH, EdgeRoute, Layout, Place, layout
-from icmodel.report.systems.summary import (
+from icmodel.report.system_boxes import (
+    BEND,
     NOT_JUDGED,
+    WIDTH,
     BoxSummary,
     CableSummary,
+    EdgeRoute,
+    Layout,
+    Place,
     Shape,
     Summary,
+    layout,
     outcomes,
     summarise,
 )
@@ -33,7 +38,7 @@ from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.system import System, SystemPrediction
 from icmodel.system.prediction.result import StreamPrediction
 
-STYLES = Path(__file__).with_name("drawing.css")
+STYLES = Path(__file__).with_name("system_drawing.css")
 """Style sheet of a system drawing; each SVG file contains a copy."""
 MARGIN = 16.0
 ABOVE_LEGEND = 26.0

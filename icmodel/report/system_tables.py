@@ -21,7 +21,7 @@ from icmodel.estimate import (
     quantity,
 )
 from icmodel.report.blocks import Block, Cell, Conclusion, Fold, Items, Table, Text
-from icmodel.report.systems.summary import NOT_JUDGED, Summary, outcomes
+from icmodel.report.system_boxes import NOT_JUDGED, Summary, outcomes
 from icmodel.report.verdicts import limit_text, margin_text
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, worst_outcome
 from icmodel.system import SystemPrediction

@@ -12,6 +12,7 @@ from icmodel import __version__, units
 from icmodel.documents import group_by_key
 from icmodel.estimate import BASES, interval, limit_name, metric_name, percent, plural
 from icmodel.reading import SourceFile
+from icmodel.report import system_tables as tables
 from icmodel.report.blocks import (
     MOST_CHANGES,
     MOST_DOUBTS,
@@ -40,10 +41,9 @@ from icmodel.report.front import (
     sentences,
 )
 from icmodel.report.masthead import PLAIN, Masthead
-from icmodel.report.systems import tables
-from icmodel.report.systems.drawing import described, drawing
-from icmodel.report.systems.summary import FRONT_BOXES, MOST_MEMBERS, NOT_JUDGED, summarise
-from icmodel.report.systems.tables import (
+from icmodel.report.system_boxes import FRONT_BOXES, MOST_MEMBERS, NOT_JUDGED, summarise
+from icmodel.report.system_drawing import described, drawing
+from icmodel.report.system_tables import (
     about,
     by_group,
     counted_outcomes,

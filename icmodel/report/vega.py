@@ -20,7 +20,6 @@ from icmodel.plotting import (
     Spec,
     ticks,
 )
-from icmodel.report.profile import is_small
 
 Row = dict[str, object]
 """Data of one plotted point, by field: values in SI units, and texts of the tooltip."""
@@ -245,6 +244,11 @@ class _Plot:
         names = {"at": self.field, "said": self.metric}
         fields = ("at", "said", *more)
         return [{"field": f, "type": "nominal", "title": names.get(f, f)} for f in fields]
+
+
+def is_small(value: float, of: float) -> bool:
+    """Whether a value is too small to see on a linear axis that ends at ``of``."""
+    return 0 < value < of / 50
 
 
 def _numbers(field: str, rows: list[Row]) -> list[float]:
