@@ -215,9 +215,13 @@ def test_a_producer_is_a_message_every_period(
 
 
 def test_a_rate_of_frames_is_what_the_sender_is_set_to() -> None:
-    stream = read(switched(stream='rate = "2000/s"\n')).streams["x"]
-    assert stream.rate_fps == 2000
-    assert stream.requested_goodput_bps == 2000 * 64 * 8
+    stream = read(switched(stream='rate = "500/s"\n')).streams["x"]
+    assert stream.rate_fps == 500
+    assert stream.requested_goodput_bps == 500 * 64 * 8
+    made_bps = stream.produced_bps
+    faster = read(switched(stream='rate = "2000/s"\n')).streams["x"]
+    assert (faster.rate_fps, faster.paced_fps) == (made_bps / 512, 2000)
+    assert faster.requested_goodput_bps == made_bps
 
 
 def test_every_key_of_a_device_a_switch_and_a_stream_arrives() -> None:

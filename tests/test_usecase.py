@@ -1051,3 +1051,17 @@ def test_what_follows_from_a_use_case_is_derived_once() -> None:
     profile.create_stats()
     calls = {name: count for (_, _, name), (count, *_) in profile.stats.items()}
     assert calls["derive_sound_part"] == 1
+
+
+def test_no_more_than_is_produced_arrives_at_a_higher_rate(toy: Dataset) -> None:
+    """1 Gb/s is produced; a rate of 3 Gb/s does not meet a requirement of 2 Gb/s."""
+    scenario = 'protocol = "tcp"\npayload = "1000 B"\nrate = "375000/s"'
+    text = document(
+        stream='kind = "goodput"\ngoodput = "1 Gb/s"',
+        requirement='metric = "goodput_bps"\nat_least = "2 Gb/s"',
+        scenario=scenario,
+    )
+    chosen = evaluate(read_usecase(text.replace("s = 4", "s = 1")), toy).chosen
+    assert chosen.findings[0].outcome == "not met"
+    assert chosen.findings[0].verdict.estimate.high == 1e9
+    assert "no more than that arrives" in chosen.answers[0].notes[-1]

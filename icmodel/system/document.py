@@ -160,9 +160,8 @@ class Streams(Document):
 
     ``pairing``: which members are joined, as for links. ``multicast``: each source sends one stream to all of
     its sinks; switches copy the stream where routes part. ``count``: number of streams per pair. ``rate``:
-    frames per second that the sender is set to, if different from the produced rate; the frames of a message are
-    spaced by it. ``window``: TCP window,
-    the greatest number of unacknowledged bytes. It is the smaller of the sender's and the receiver's socket
+    frames per second that the sender is set to; the frames of a message are spaced by it. On average no more is sent
+    than is produced. ``window``: TCP window, the greatest number of unacknowledged bytes. It is the smaller of the sender's and the receiver's socket
     buffer. ``via``: switches of the route, if the route is not the shortest. ``allowed_shortfall``: share of
     the produced data that need not arrive; by default all data must arrive.
     """

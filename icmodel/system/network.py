@@ -239,15 +239,15 @@ class Stream:
 
     @property
     def rate_fps(self) -> float | None:
-        """Frame rate of the stream [1/s]: the rate set at the sender, otherwise the produced rate.
+        """Frame rate of the stream on average [1/s]: the rate set at the sender, but no more than is produced.
 
         ``None`` if the sender is unlimited.
         """
-        if self.paced_fps is not None:
-            return self.paced_fps
         if self.producer is None:
-            return None
-        return self.producer.goodput_bps / (8 * self.payload_bytes)
+            return self.paced_fps
+        if self.paced_fps is None:
+            return self.producer.goodput_bps / (8 * self.payload_bytes)
+        return min(self.paced_fps, self.producer.goodput_bps / (8 * self.mean_frame_bytes))
 
     @property
     def multicast_key(self) -> tuple[str, str]:
@@ -261,19 +261,20 @@ class Stream:
     def requested_goodput_bps(self) -> float:
         """Goodput that the stream requests on average [b/s]; infinite if the sender is unlimited.
 
-        A sender with a rate sends frames as long as its messages have, see `mean_frame_bytes`.
+        A sender with a rate sends frames as long as its messages have, see `mean_frame_bytes`. No sender sends more
+        than is produced.
         """
-        if self.paced_fps is not None:
-            return self.paced_fps * self.mean_frame_bytes * 8
-        return math.inf if self.producer is None else self.producer.goodput_bps
+        made_bps = math.inf if self.producer is None else self.producer.goodput_bps
+        if self.paced_fps is None:
+            return made_bps
+        return min(self.paced_fps * self.mean_frame_bytes * 8, made_bps)
 
     @property
     def produced_bps(self) -> float:
         """Goodput at which all produced data is sent [b/s]; 0 if the sender is unlimited."""
-        if self.producer is None and self.paced_fps is None:
-            return 0.0
-        made_bps = 0.0 if self.producer is None else self.producer.goodput_bps
-        return max(self.requested_goodput_bps, made_bps)
+        if self.producer is not None:
+            return self.producer.goodput_bps
+        return 0.0 if self.paced_fps is None else self.requested_goodput_bps
 
     @property
     def must_arrive_bps(self) -> float:

@@ -306,11 +306,11 @@ def stream_arrival_curve(
     if producer is None:
         return bounds.token_bucket(burst, paced or line_bps)
     if at_once:
-        return bounds.token_bucket(burst, max(message / producer.period_s, paced))
-    if paced:
-        return bounds.token_bucket(burst, paced)
+        return bounds.token_bucket(burst, message / producer.period_s)
     frames = producer.message_bytes / stream.payload_bytes
     number = math.ceil(frames)
+    if 0 < paced < number * frame / producer.period_s:
+        return bounds.token_bucket(burst, paced)
     before = max(number - 2, 0) * (number * frame - message) / number
     steady = max(message, frame * frames) / producer.period_s
     return bounds.arrival_curve(

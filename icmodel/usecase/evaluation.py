@@ -10,8 +10,10 @@ from pathlib import Path
 from icmodel import units
 from icmodel.dataset import Dataset
 from icmodel.errors import UseCaseError
+from icmodel.estimate import Prediction
 from icmodel.keywords import checks_keywords
 from icmodel.model import Model
+from icmodel.requirement import ROUNDING
 from icmodel.scenario import Scenario
 from icmodel.solve import REFUSALS, least_rate_fps
 from icmodel.usecase.derivation import (
@@ -25,7 +27,7 @@ from icmodel.usecase.derivation import (
     required,
     requirements,
 )
-from icmodel.usecase.document import Candidate, ImageStream, UseCase
+from icmodel.usecase.document import Candidate, ImageStream, SampleStream, UseCase
 from icmodel.usecase.files import load_derived, usecase_file
 from icmodel.usecase.hosts import (
     Interfaces,
@@ -302,7 +304,8 @@ class _CandidatePrediction:
             least_s = model.least_latency_s(replace(fitted, switches=scenario.switches))
             per_metre = model.data.interconnect.propagation_s_per_m or 0.0
             prediction = with_delays(prediction, scenario, medium, least_s, per_metre)
-            notes = (*notes, *prediction.notes)
+            prediction, note = self.as_produced(prediction, stream)
+            notes = (*notes, *prediction.notes, *note)
         except REFUSALS as refusal:
             meant, why, notes = self.candidate.dataset, str(refusal), ()
             if meant not in ("", model.data.id):
@@ -316,6 +319,33 @@ class _CandidatePrediction:
             notes=notes,
             derivations=self.least_rates(stream, scenario),
         )
+
+    def as_produced(
+        self, prediction: Prediction, stream: str
+    ) -> tuple[Prediction, tuple[str, ...]]:
+        """Limit the goodput of a prediction to what a stream produces; return a note if its stated rate asks for more.
+
+        Samples are left as they are: their goodput holds while they are sent, not on average.
+        """
+        produced = needed_goodput(stream, self.derived)
+        asked_bps = prediction.scenario.requested_goodput_bps
+        samples = isinstance(self.case.stream(stream), SampleStream)
+        if samples or not produced.value * (1 + ROUNDING) < asked_bps < math.inf:
+            return prediction, ()
+        metrics = dict(prediction.metrics)
+        for name in ("goodput_bps", "sent_bps"):
+            one = metrics.get(name)
+            if one is None or one.absent:
+                continue
+            value, low, high = (min(end, produced.value) for end in one.ends)
+            metrics[name] = replace(one, value=value, low=low, high=high)
+        if self.candidate.scenarios[stream].scenario().rate_fps is None:
+            return replace(prediction, metrics=metrics), ()
+        note = (
+            f"its rate carries {units.format_bps(asked_bps)} in full frames, and {produced.text} are produced: "
+            "no more than that arrives"
+        )
+        return replace(prediction, metrics=metrics), (note,)
 
     def least_rates(self, stream: str, scenario: Scenario) -> tuple[Derivation, ...]:
         """Compute the least whole frame rates [1/s] at which the scenario's payload carries a stream's goodput.
