@@ -263,3 +263,10 @@ def test_a_host_time_is_what_the_truth_says() -> None:
         )
     with pytest.raises(OutOfDomain, match="the variant hybrid"):
         Model("ethernet-10g-2012").host_times_s(icmodel.Scenario("tcp", 512))
+
+
+def test_a_host_time_at_a_full_wire_is_at_least_that_of_smaller_frames() -> None:
+    """The low is the time of the largest payload that the hosts limit, some 1.5 us."""
+    below, above = (MODEL.host_times_s(icmodel.Scenario("tcp", size)) for size in (1448, 65000))
+    for small, large in zip(below, above, strict=True):
+        assert 0.9 * small.value < large.low < 1.5 * small.value < large.value / 5
