@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from icmodel.dataset import Dataset, catalogue, load
 from icmodel.errors import OutOfDomain
 from icmodel.estimate import Prediction
 from icmodel.model import PUBLISHED, Model
-from icmodel.scenario import Scenario
+from icmodel.scenario import Options, Scenario
 from model_twin import Answers, Twin
 from search import mostly_long, times
 
@@ -112,3 +113,79 @@ def test_generated_datasets_agree_with_the_twin(
 ) -> None:
     scenarios = generated.Asker(data, seed, beyond=beyond).scenarios(20)
     assert compare(data, variant, scenarios, extrapolate=beyond) == 20
+
+
+FRAMES_ALONE = (
+    Options(),
+    Options({"fabric": "1gbe"}),
+    Options({"fabric": "1gbe", "server": "zynq"}),
+)
+"""Options of InfiniBand's rows that state frames per second, but no goodput: RDMA messages first, then TCP."""
+
+
+@pytest.mark.parametrize("options", FRAMES_ALONE)
+def test_frames_without_goodput_are_extrapolated_to_other_core_counts(options: Options) -> None:
+    data, protocol = load("infiniband-qdr-connectx2"), "tcp" if options else "rdma-message"
+    scenarios = [
+        Scenario(protocol=protocol, payload_bytes=120, rate_fps=rate, cores=cores, options=options)
+        for cores in (3, 4, 7)
+        for rate in (None, 1000.0)
+    ]
+    for variant in PUBLISHED:
+        assert compare(data, variant, scenarios, extrapolate=True) == 6
+    hybrid = Model(data, "hybrid")
+    known, *beyond = (
+        hybrid.predict(
+            protocol=protocol,
+            payload_bytes=120,
+            cores=cores,
+            options=options,
+            outside="extrapolate",
+        ).metrics["frames_per_s"]
+        for cores in (3, 4, 7)
+    )
+    assert known.basis != "extrapolated"
+    for estimate in beyond:
+        assert estimate.basis == "extrapolated"
+        assert estimate.low < known.low
+        assert estimate.high > known.high
+
+
+UNKNOWN_MEAN = (
+    (generated.Plan(8074, cores=(4,), shared=True, overloads=False), 1730, 1010972620.0),
+    (
+        generated.Plan(8074, cores=(4,), shared=True, limited_goodput=True, path=False),
+        541,
+        338280381.5,
+    ),
+)
+"""Plans, payloads [B] and requests [b/s] at which the mean latency has a low or a high, but no value."""
+
+
+@pytest.mark.parametrize(("plan", "payload", "request_bps"), UNKNOWN_MEAN)
+def test_an_unknown_mean_moves_no_other_statistic(
+    plan: generated.Plan, payload: int, request_bps: float
+) -> None:
+    plan = replace(plan, protocols=("tcp",), kind="loopback", line_rate_bps=None)
+    data = generated.dataset(replace(plan, payloads=5, loads=3))
+    scenario = Scenario(
+        protocol="tcp", payload_bytes=payload, rate_fps=request_bps / 8 / payload, cores=4
+    )
+    prediction = Model(data, "corrected").predict(scenario)
+    assert prediction.metrics["latency_mean_s"].absent
+    assert compare(data, "corrected", [scenario]) == 1
+
+
+def test_packets_above_the_highest_limited_load_may_be_those_of_the_unlimited_run() -> None:
+    data = load("lab-1g-2026")
+    options = Options({"batch_frames": "1", "waiting": "polling"})
+    scenario = Scenario(
+        protocol="udp",
+        payload_bytes=4095,
+        rate_fps=9590.0,
+        cores=1,
+        endpoints=3,
+        other_goodput_bps=2e7,
+        options=options,
+    )
+    assert compare(data, "appendix-h", [scenario]) == 1

@@ -141,9 +141,18 @@ def flow(query: TableQuery) -> Flow:
 
 def at_load(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
     """Look up metrics at the requested load, or at the unlimited load if the stream does not achieve the request."""
-    return widen_to_both_regimes(
-        query, flow.latency_load, flow, lambda here, load, _: here.all(metrics, load)
-    )
+    growing = [k for k, metric in enumerate(metrics) if metric.startswith(GROWING)]
+    names = [metrics[k] for k in growing]
+
+    def look_up(query: TableQuery, load: Load, _: Flow) -> Floats:
+        value = query.all(metrics, load)
+        if growing:
+            grown = value[growing]
+            up_to_unlimited(query, names, grown, query.top_load(names), load)
+            value[growing] = grown
+        return value
+
+    return widen_to_both_regimes(query, flow.latency_load, flow, look_up)
 
 
 def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
@@ -160,19 +169,29 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
     """Compute the processing time of the host's cores at the measured core count.
 
     Below the lowest measured load, the processing time is proportional to the load (E15).  If only the unlimited load
-    was measured, the processing time of an achieved request is also proportional to its load.  Above the highest
-    measured limited load, the interval's high is at least the high at the unlimited load.  The true processing time
-    may then lie anywhere between the two measured curves.
+    was measured, the processing time of an achieved request is also proportional to its load.
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
-    request = query.q.requested_goodput_bps
-    if query.ends == 3:
-        held = load.limited[-1] & (request > top_load) & (top_load > 0)
-        if held.any():
-            most = query.unlimited_highs(metrics)
-            np.fmax(value[:, HIGH], most, out=value[:, HIGH], where=held)
+    up_to_unlimited(query, metrics, value, top_load, load)
     below_unlimited(query, value, top_load, load, flow)
     return value
+
+
+def up_to_unlimited(
+    query: TableQuery, metrics: Sequence[str], value: Floats, top_load: Floats, load: Load
+) -> None:
+    """Raise the highs of metrics that grow with the load, in place, above the highest measured limited load.
+
+    The value stays that of the highest load (E15).  The true number may lie anywhere between that and the unlimited
+    load, so the high is at least the high at the unlimited load.
+    """
+    if query.ends == 1:
+        return
+    request = query.q.requested_goodput_bps
+    held = load.limited[-1] & (request > top_load) & (top_load > 0)
+    if held.any():
+        most = query.unlimited_highs(metrics)
+        np.fmax(value[:, HIGH], most, out=value[:, HIGH], where=held)
 
 
 def below_unlimited(
@@ -279,7 +298,8 @@ def bases(query: TableQuery, flow: Flow) -> Bases:
     q, own = query.q, table_metrics(query.tables)
     reached = [Read("goodput_bps", query.unlimited)]
     reads: dict[str, list[Read]] = {name: [Read(name, flow.latency_load)] for name in own}
-    counted = [Read("frames_per_s", flow.latency_load, np.isnan(flow.goodput_bps[VALUE]))]
+    no_goodput = np.isnan(flow.goodput_bps[VALUE])
+    counted = [Read("frames_per_s", flow.latency_load, no_goodput)]
     reads |= dict.fromkeys(BY_FLOW, reached)
     reads["loss_rate"] = [*reached, Read("loss_rate", query.unlimited, q.lossy)]
     reads["frames_per_s"] = [*reached, *(counted if "frames_per_s" in own else ())]
@@ -287,7 +307,9 @@ def bases(query: TableQuery, flow: Flow) -> Bases:
     cores = other_cores(query, ["goodput_bps"])[0]
     by_flow = weakest((shared, DERIVED), (cores, EXTRAPOLATED))
     rules = dict(zip(own, curve_rules(query, own), strict=True))
-    rules |= dict.fromkeys((*BY_FLOW, "frames_per_s"), by_flow)
+    measured = rules.get("frames_per_s", 0)
+    rules |= dict.fromkeys(BY_FLOW, by_flow)
+    rules["frames_per_s"] = np.maximum(by_flow, no_goodput * measured)
     rules["loss_rate"] = np.maximum(by_flow, weakest((~q.lossy, STATED)))
     return Bases(with_busy_cores(reads), with_busy_cores(rules))
 

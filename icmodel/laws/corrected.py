@@ -173,18 +173,16 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
     A one-way latency is at least theory's least time.  The law adds propagation in the cable (E19).
     """
     value = at_load(query, metrics, flow)
-    value = widened(query, metrics, value, [rows_behind(metric) for metric in metrics])
+    value = widened(query, metrics, value)
     at_least = least_s(query)
     for metric, ends in zip(metrics, value, strict=True):
         if is_one_way(metric):
             np.maximum(ends, at_least, out=ends)
     add_path(value, metrics, switches_s(query, metrics) + cable_s(query))
+    if query.ends == 3:
+        # A low or high without a value must not move other statistics in `in_order`.
+        np.copyto(value[:, LOW:], np.nan, where=np.isnan(value[:, :LOW]))
     return value
-
-
-def rows_behind(metric: str) -> str:
-    """Name the table whose rows give a metric's core counts; frames per second use the goodput table."""
-    return BEST if metric == "frames_per_s" else metric
 
 
 # --- CPU utilization ------------------------------------------------------------------------------
@@ -404,8 +402,11 @@ def _rules_of(
         of_lossy = np.maximum(of_goodput, of_lossy)
         by_loss = np.maximum(by_loss, fast_where(q.lossy, of_lossy, 0))
     rules = dict(zip(tables, by_table, strict=True))
-    rules |= dict.fromkeys((*BY_FLOW, "frames_per_s"), by_flow)
+    measured = rules.get("frames_per_s", 0)
+    rules |= dict.fromkeys(BY_FLOW, by_flow)
     rules["loss_rate"] = by_loss
+    no_goodput = np.isnan(flow.goodput_bps[VALUE])
+    rules["frames_per_s"] = np.maximum(by_flow, no_goodput * measured)
     return rules
 
 

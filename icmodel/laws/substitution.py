@@ -126,17 +126,14 @@ def other_cores(query: TableQuery, tables: Sequence[str]) -> Bools:
     return np.asarray(answering_cores(query, tables) != query.q.cores)
 
 
-def widened(
-    query: TableQuery, tables: Sequence[str], found: Floats, of: Sequence[str] = ()
-) -> Floats:
+def widened(query: TableQuery, tables: Sequence[str], found: Floats) -> Floats:
     """Widen the intervals of predicted numbers (tables, ends, n) that use rows measured with another core count.
 
-    The intervals stay within the limits stated by the source.  ``of`` names the tables whose rows give the core
-    count, by default ``tables``.
+    The intervals stay within the limits stated by the source.
     """
     if query.ends == 1 or not (beyond := unmeasured(query)).any():
         return found
-    requested, nearest = query.q.cores, answering_cores(query, of or tables)
+    requested, nearest = query.q.cores, answering_cores(query, tables)
     known = (requested > 0) & (nearest > 0)
     ratio = np.divide(requested, nearest, out=np.ones_like(nearest), where=known)
     wider = fast_where(beyond, np.exp(OF_CHANGE * np.abs(np.log(ratio))), 1.0)

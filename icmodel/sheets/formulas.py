@@ -504,6 +504,8 @@ def metric_steps(found: Lookup, index: int, name: str) -> Iterator[Step]:
         unknown = f'{at_load}=""'
         if times and switch_s is None:
             unknown = f"OR({unknown},[switch count]>{rows})"
+        if end != "value":
+            unknown = f'OR({unknown},[{name} value raw]="")'
         yield Step(name, f"{name} {end} raw", f'=IF({unknown},"",{number})')
 
 
