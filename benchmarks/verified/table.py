@@ -96,8 +96,8 @@ def text(campaign: Campaign) -> str:
 
 def _summary(campaign: Campaign, found: Sequence[Row], bounds: Sequence[Bounded]) -> Iterator[str]:
     yield (
-        "| metric | numbers | inside their 90 % intervals | greatest over least, median | at most 10 | median error | "
-        "95 % below | within the aim |"
+        "| metric | numbers | inside their 90 % intervals | median of high / low | high / low at most 10 | median error | "
+        "95th percentile | within the aim |"
     )
     yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
     for metric, name in NAMES.items():
@@ -113,9 +113,9 @@ def _summary(campaign: Campaign, found: Sequence[Row], bounds: Sequence[Bounded]
     stolen = [one for one in bounds if one.held is not None and one.stolen]
     late = sum(one.stolen_s > (one.bound_s or math.inf) for one in stolen)
     yield (
-        f"Bounds: {len(held)} streams have one that covers their hosts, and {held.count(False)} were exceeded in "
-        f"passes in which the machine kept its cores. Of {len(stolen)} of them the hypervisor took a core in at "
-        f"least one pass; {late} had a later frame in such a pass."
+        f"Bounds that cover the hosts: {len(held)}. Exceeded in passes without stolen cores: {held.count(False)}. "
+        f"Of {len(stolen)} streams, the hypervisor took a core in at least one pass; in such a pass {late} of them "
+        "exceeded the bound."
     )
 
 
