@@ -17,7 +17,7 @@ def dataset_pages() -> dict[str, str]:
         (f"[`{one.id}`]({one.id}.md)", one.title, ", ".join(one.protocols), str(len(one.points)))
         for one in sets
     ]
-    intro = "Each has a README in its folder that says how its numbers were obtained.\n"
+    intro = "The README in the folder of each dataset describes how its numbers were obtained.\n"
     head = table(("dataset", "what", "protocols", "rows"), rows)
     made = {"datasets/index.md": f"# Datasets\n\n{MADE}\n{intro}\n{head}".rstrip() + "\n"}
     return made | {f"datasets/{one.id}.md": _dataset_page(one) for one in sets}

@@ -13,9 +13,9 @@ from icmodel.web.server import make_app
 INTRODUCTION = """\
 # HTTP API
 
-`icmodel serve` answers these requests; the [guide](../guides/serve.md) shows one. [openapi.json](openapi.json) is the same as OpenAPI 3.1.
-The answers are those of the commands with `--json`; [output.schema.json](output.schema.json) has their schemas. A refused request is answered
-with problem details (`application/problem+json`): `type`, `title`, `status`, `detail`, and `where` if the place of the mistake is known.
+`icmodel serve` answers these requests; the [guide](../guides/serve.md) shows one. [openapi.json](openapi.json) describes them as OpenAPI 3.1.
+An answer is the output of a command with `--json`; [output.schema.json](output.schema.json) has the schemas. The answer to a refused request has
+problem details (`application/problem+json`): `type`, `title`, `status`, `detail`, and `where` if the place of the mistake is known.
 """
 
 

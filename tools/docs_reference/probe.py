@@ -25,8 +25,8 @@ def probe_page(text: str) -> str:
     parts = {
         "record": record_keys(),
         "flags": probe_flags(),
-        "plans": table(("plan", "what it finds out", "what it repeats"), list(_plans())),
-        "topologies": table(("topology", "what it is"), list(_topologies())),
+        "plans": table(("plan", "measures", "repeats"), list(_plans())),
+        "topologies": table(("topology", "network"), list(_topologies())),
     }
     if BINARY.is_file():
         parts["commands"] = probe_commands(BINARY)

@@ -83,8 +83,8 @@ INNER = frozenset({"Dataset.html_facts", "Model.ground", "Model.question", "Mode
 def api_page() -> str:
     """Make the page: every public name with its signature and docstring."""
     intro = (
-        "The names of `import icmodel`, and after them the rooms below. A quantity with a unit "
-        "suffix is a number in SI; without, a text with its [unit](units.md).\n"
+        "The names of `import icmodel` come first, and then those of its modules. A quantity with a unit "
+        "suffix is a number in SI. A quantity without one is a text with a [unit](units.md).\n"
     )
     names = [name for name in icmodel.__all__ if not name.startswith("_")]
     errors = [name for name in names if _is_error(getattr(icmodel, name))]
