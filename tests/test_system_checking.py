@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from icmodel.system import read_system
+from pathlib import Path
+
+import pytest
+
+from icmodel.errors import IcmodelError
+from icmodel.system import check, load, predict, read_system
 from icmodel.system.files import find_system
 
 RING = """
@@ -61,3 +66,69 @@ def test_equal_faults_in_a_group_are_one_finding_with_their_count() -> None:
     assert len(told) == 2  # pictures, and second pictures
     assert "7.518 Gb/s of its 3 Gb/s" in told[0]
     assert "(likewise " in told[0]
+
+
+FABRICS = """\
+schema_version = 1
+name = "fabrics"
+title = "t"
+source = "t"
+devices = [{name = "a", dataset = "infiniband-qdr-connectx2"}, {name = "b", dataset = "infiniband-qdr-connectx2"}]
+links = [{between = ["a", "b"], interconnect = "INTERCONNECT", rate = "32 Gb/s"}]
+[[streams]]
+name = "x"
+source = "a"
+sink = "b"
+protocol = "rdma-write"
+payload = "65536 B"
+produces = {kind = "goodput", goodput = "5 Gb/s"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("interconnect", "options", "told"),
+    [
+        ("infiniband", "", None),
+        ("roce", 'options = {fabric = "rocev1"}', None),
+        (
+            "roce",
+            "",
+            'on infiniband, and its link a<->b is roce: give it options = { fabric = "rocev1" }',
+        ),
+        (
+            "infiniband",
+            'options = {fabric = "rocev1"}',
+            "asks infiniband-qdr-connectx2 for rows on roce",
+        ),
+        (
+            "rapidio",
+            "",
+            "which was measured on ethernet, infiniband, roce, and the link a<->b is rapidio",
+        ),
+    ],
+)
+def test_rows_of_a_dataset_are_of_the_interconnect_of_the_link(
+    interconnect: str, options: str, told: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "fabrics.toml"
+    text = FABRICS.replace("INTERCONNECT", interconnect) + options
+    path.write_text(text, encoding="utf-8")
+    if told is None:
+        assert check(load(path)) == ()
+        return
+    with pytest.raises(IcmodelError) as caught:
+        load(path)
+    assert told in str(caught.value)
+
+
+def test_a_dataset_given_for_all_streams_does_not_answer_for_another_interconnect(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "fabrics.toml"
+    text = FABRICS.replace("INTERCONNECT", "roce").replace(
+        ', dataset = "infiniband-qdr-connectx2"', ""
+    )
+    path.write_text(text, encoding="utf-8")
+    found = predict(load(path), dataset="infiniband-qdr-connectx2")
+    assert {one.verdict.outcome for one in found.judged} == {"undecided"}
+    assert "was measured on infiniband" in found.streams["x"].metrics["goodput_bps"].why

@@ -111,7 +111,7 @@ DAMAGES = [
         DIRECT,
         '"lab-1g-2026"',
         '"rapidio-tsi721"',
-        "is ethernet, and rapidio-tsi721 was measured on",
+        "rapidio-tsi721, which was measured on rapidio, and the link A<->B is ethernet",
     ),
     (
         DIRECT,

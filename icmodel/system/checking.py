@@ -73,6 +73,7 @@ def check(system: System) -> tuple[Finding, ...]:
         *_findings("contradictory", "node", too_many_links(system)),
         *_findings("contradictory", "dataset", missing),
         *_findings("contradictory", "link", datasets_of_other_kinds(system, headers)),
+        *_findings("contradictory", "stream", fabrics_of_other_kinds(system, headers)),
         *_findings("contradictory", "stream", unmeasured_protocols(system, headers)),
         *_findings("contradictory", "stream", misspelt_protocols(system, headers)),
         *_findings("contradictory", "requirement", missing_subjects(system)),
@@ -279,15 +280,38 @@ def unserved_priorities(system: System) -> Iterator[PartFault]:
 
 @dataclass(frozen=True, slots=True)
 class DatasetHeader:
-    """Header of a dataset: its id, its kinds of interconnect and its protocols, but not its measurements."""
+    """Header of a dataset: its id, its links and its protocols, but not its measurements.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of interconnect of the dataset's own link.
+    fabrics : mapping
+        Kind of the link that replaces it, by option axis and value.
+    defaults : mapping
+        Default value of each option axis that selects a fabric.
+    """
 
     id: str
-    kinds: tuple[str, ...]
+    kind: str
+    fabrics: Mapping[tuple[str, str], str]
+    defaults: Mapping[str, str]
     protocols: tuple[str, ...]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """All kinds of interconnect on which the dataset was measured."""
+        return tuple(sorted({self.kind, *self.fabrics.values()}))
+
+    def kind_at(self, options: Mapping[str, str]) -> str:
+        """Kind of interconnect that some options select."""
+        chosen = {**self.defaults, **options}
+        kinds = (self.fabrics.get((axis, chosen[axis])) for axis in self.defaults)
+        return next((kind for kind in kinds if kind is not None), self.kind)
 
 
 def dataset_header(name: str) -> DatasetHeader:
-    """Read the header of a dataset (id, kinds of interconnect, protocols) by name or path.
+    """Read the header of a dataset (id, links, protocols) by name or path.
 
     Raises
     ------
@@ -295,11 +319,21 @@ def dataset_header(name: str) -> DatasetHeader:
         If the dataset does not exist.
     """
     document: dict[str, Any] = read_document(find(name))
-    fabrics = document.get("fabrics")
-    links = [document.get("interconnect"), *(fabrics.values() if isinstance(fabrics, dict) else ())]
-    kinds = sorted({str(link.get("kind", "")) for link in links if isinstance(link, dict)})
-    protocols = tuple(document.get("protocols", ()))
-    return DatasetHeader(str(document.get("id", name)), tuple(kinds), protocols)
+    link, fabrics, axes = (document.get(key) or {} for key in ("interconnect", "fabrics", "axes"))
+    kinds = {
+        (str(fabric.get("axis")), str(value)): str(fabric.get("kind"))
+        for value, fabric in fabrics.items()
+    }
+    return DatasetHeader(
+        id=str(document.get("id", name)),
+        kind=str(link.get("kind", "")),
+        fabrics=kinds,
+        defaults={
+            axis: str(axes.get(axis, {}).get("default", ""))
+            for axis in dict.fromkeys(axis for axis, _ in kinds)
+        },
+        protocols=tuple(document.get("protocols", ())),
+    )
 
 
 def headers_of(system: System) -> tuple[Mapping[str, DatasetHeader], tuple[PartFault, ...]]:
@@ -330,27 +364,49 @@ def datasets_of_other_kinds(
 ) -> Iterator[PartFault]:
     """Find links whose interconnect differs from the interconnects of their dataset, or of the dataset of their host."""
     for link in system.links.values():
-        for name in link.ends:
-            device = system.devices.get(name)
-            host = headers.get(device.dataset or "") if device else None
-            if device is None or host is None or link.interconnect in host.kinds:
+        hosts = (system.devices[name] for name in link.ends if name in system.devices)
+        owners = [(host.name, host.dataset, ("devices", host.group)) for host in hosts]
+        for owner, dataset, place in [*owners, (link.name, link.dataset, ("links", link.group))]:
+            data = headers.get(dataset or "")
+            if data is None or link.interconnect in data.kinds:
                 continue
             text = (
-                f"{name} has the dataset {host.id}, which was measured on {', '.join(host.kinds)}, and its "
-                f"link {link.name} is {link.interconnect}: name a dataset of its kind, or none for theory"
+                f"{owner} has the dataset {data.id}, which was measured on {', '.join(data.kinds)}, and "
+                f"the link {link.name} is {link.interconnect}: name a dataset of its kind, or none for theory"
             )
             needs = (("links", link.group, "interconnect"),)
-            fault = Fault(text, ("devices", device.group, "dataset"), needs)
-            yield PartFault((host.id, link.interconnect), 0.0, fault)
-        data = headers.get(link.dataset or "")
-        if data is not None and link.interconnect not in data.kinds:
-            text = (
-                f"the link {link.name} is {link.interconnect}, and {data.id} was measured on "
-                f"{', '.join(data.kinds)}: name a dataset of its kind, or none for theory"
-            )
-            needs = (("links", link.group, "interconnect"),)
-            fault = Fault(text, ("links", link.group, "dataset"), needs)
+            fault = Fault(text, (*place, "dataset"), needs)
             yield PartFault((data.id, link.interconnect), 0.0, fault)
+
+
+def fabrics_of_other_kinds(
+    system: System, headers: Mapping[str, DatasetHeader]
+) -> Iterator[PartFault]:
+    """Find streams whose options select another interconnect in their dataset than their links have."""
+    for stream in system.streams.values():
+        links = system.links_of(stream)
+        source, sink = system.devices[stream.source], system.devices[stream.sink]
+        asked = [(source.dataset, links[0]), (sink.dataset, links[-1])]
+        for dataset, link in [*asked, *((link.dataset, link) for link in links)]:
+            data = headers.get(dataset or "")
+            if data is None or link.interconnect not in data.kinds:
+                continue
+            kind = data.kind_at(stream.options)
+            if kind == link.interconnect:
+                continue
+            fabrics = (
+                f'options = {{ {axis} = "{value}" }}'
+                for (axis, value), of in data.fabrics.items()
+                if of == link.interconnect
+            )
+            text = (
+                f"the stream {stream.name} asks {data.id} for rows on {kind}, and its link {link.name} is "
+                f"{link.interconnect}: give it {next(fabrics, 'other options')}"
+            )
+            needs = (("links", link.group, "interconnect"), ("links", link.group, "dataset"))
+            fault = Fault(text, ("streams", stream.group, "options"), needs)
+            yield PartFault((stream.group, data.id, link.interconnect), 0.0, fault)
+            break
 
 
 def route_headers(

@@ -319,9 +319,10 @@ def _questions_to(
                 notes |= dict.fromkeys(assumptions)
             except IcmodelError as error:
                 fits[kind] = str(error)
-        fit, few = fits[kind], few_cores(system, stream, scenario)
-        if few or isinstance(fit, str):
-            refused[index] = few or str(fit)
+        fit, lacking = fits[kind], few_cores(system, stream, scenario)
+        lacking = lacking or other_interconnect(system, stream, model)
+        if lacking or isinstance(fit, str):
+            refused[index] = lacking or str(fit)
         else:
             rows[index] = _row(model, scenario, fit)
         if stream.cores is None and scenario.cores is not None:
@@ -362,6 +363,17 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
         work=ApplicationWork(source.app_send_s, sink.app_recv_s),
     )
     return as_one_connection(scenario, model)
+
+
+def other_interconnect(system: System, stream: Stream, model: Model) -> str:
+    """Reason why a dataset cannot answer: its link is of another kind than both ends of the stream's route; else empty."""
+    links, kind = system.links_of(stream), model.data.link(stream.options).kind
+    if kind in (links[0].interconnect, links[-1].interconnect):
+        return ""
+    return (
+        f"{model.data.id} was measured on {kind} at these options, and {links[-1].name} is "
+        f"{links[-1].interconnect}"
+    )
 
 
 def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
