@@ -31,7 +31,7 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "tables": (("icmodel/tables/*.py",), ("tables_*", "model_twin", "hybrid")),
     "laws": (
         ("icmodel/laws/*.py",),
-        ("laws_*", "model_[begos]*", "model_packets", "model_twin", "hybrid*"),
+        ("laws_*", "model_[begos]*", "model_many", "model_packets", "model_twin", "hybrid*"),
     ),
     "judging": (
         ("icmodel/requirement.py", "icmodel/usecase/judging.py", *JUDGING),

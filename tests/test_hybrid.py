@@ -29,6 +29,7 @@ from icmodel.fits.fits import Fits
 from icmodel.fits.hosts import ON_WIRE, frame_times
 from icmodel.fits.observations import achieved_shares, observations, quantity
 from icmodel.fits.refine import Refiner
+from icmodel.laws import hybrid
 from icmodel.model import Model
 from icmodel.scenario import Hosts, Where
 from icmodel.tables import Row
@@ -54,6 +55,14 @@ def test_a_quantity_goes_there_and_back(metric: str) -> None:
     values, payload = np.array([0.2, 0.7, 0.0 if metric == "cpu_send" else 0.1]), np.full(3, 99.0)
     measure = quantity(metric, values)
     assert measure.value(measure.log_time(values, payload), payload) == pytest.approx(values)
+
+
+def test_a_kept_fit_names_every_metric_also_those_with_too_few_rows() -> None:
+    data = icmodel.load("zeromq-1g-2007")
+    kept = hybrid.fit(data).metrics
+    assert set(data.metrics) <= kept.keys()
+    assert kept["frames_per_s"] is None
+    assert kept["goodput_bps"] is not None
 
 
 def test_of_fewer_than_three_rows_nothing_is_fitted() -> None:
