@@ -127,6 +127,9 @@ def test_a_picture_sent_at_once_beside_another_takes_half_the_interface() -> Non
 
 @settings(max_examples=times(8))
 @example("udp", 41925, None, 3, None)  # low ends below the time of the frame on its path
+@example(
+    "tcp", 211, 638998.5374083304, 1, None
+)  # a rate that differs from what is produced by rounding
 @given(
     st.sampled_from(["tcp", "udp"]),
     st.integers(1, 65507),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from icmodel.errors import NetworkError
 from icmodel.estimate import quantity
 from icmodel.frozen import FrozenMapping
-from icmodel.requirement import Requirement
+from icmodel.requirement import ROUNDING, Requirement
 from icmodel.system.schedulers import PRIORITIES, Fifo, Scheduler
 from icmodel.system.traffic_sources import Producer
 from icmodel.table import html_table
@@ -247,7 +247,8 @@ class Stream:
             return self.paced_fps
         if self.paced_fps is None:
             return self.producer.goodput_bps / (8 * self.payload_bytes)
-        return min(self.paced_fps, self.producer.goodput_bps / (8 * self.mean_frame_bytes))
+        made_fps = self.producer.goodput_bps / (8 * self.mean_frame_bytes)
+        return self.paced_fps if self.paced_fps <= made_fps * (1 + ROUNDING) else made_fps
 
     @property
     def multicast_key(self) -> tuple[str, str]:

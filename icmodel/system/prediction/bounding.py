@@ -17,7 +17,7 @@ from icmodel.errors import BoundsError
 from icmodel.estimate import Estimate
 from icmodel.system import bounds
 from icmodel.system.network import Stream, Switch, System
-from icmodel.system.packing import Packing, interval_s, stream_arrival_curve
+from icmodel.system.packing import Packed, Packing, interval_s, stream_arrival_curve
 from icmodel.system.prediction.answers import SIDES, Answers, hosts_without_dataset
 from icmodel.system.prediction.path_times import PathTimes
 from icmodel.system.prediction.result import LatencyBound
@@ -213,7 +213,14 @@ def _network_of(
 
 
 def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
-    """Yield a server of network calculus for each port, with the delay and packet gap of the port's link."""
+    """Yield a server of network calculus for each port, with the delay and packet gap of the port's link.
+
+    A switch between links of different interconnects cuts packets anew, so it stores them.
+    """
+    kinds: dict[str, set[str]] = {}
+    for link in system.links.values():
+        for end in link.ends:
+            kinds.setdefault(end, set()).add(link.interconnect)
     for name, streams in system.streams_by_port().items():
         port = system.ports[name]
         if isinstance(port.scheduler, Dscp):
@@ -224,6 +231,7 @@ def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
         link, peer = system.links[port.link], system.node(port.peer)
         behind = peer.latency_s if isinstance(peer, Switch) else 0.0
         through = isinstance(peer, Switch) and peer.forwarding == "cut-through"
+        through = through and len(kinds[port.peer]) == 1
         yield bounds.port(
             name,
             port.rate_bps,
@@ -232,6 +240,16 @@ def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
             header_bits=AT_ITS_FIRST_BIT if through else None,
             gap_bits=max((packets.of(stream, link).gap_bits for stream in streams), default=0.0),
         )
+
+
+def whole_bits(on: Packed) -> float:
+    """Bits that a switch holds until it has all parts of a packet that it cuts anew.
+
+    These are at most the bits of a frame, or of a whole message if its frames may be merged.
+    """
+    if max(on.frame.number, on.message.number) == 1:
+        return 0.0
+    return on.frame.sum_bits if on.merged is on.message else on.message.sum_bits
 
 
 def _flows(
@@ -251,6 +269,8 @@ def _flows(
         together = any(copy.name in waiting for copy in copies)
         sizes = [on.waiting if together else on.apart for on in each]
         longest = max(size.longest_bits for size in sizes)
+        if any(on is not each[0] for on in each):
+            longest = max(longest, *(whole_bits(on) for on in each))
         line_bps = max(system.ports[copy.path[0]].rate_bps for copy in copies)
         for copy in copies:
             yield bounds.Flow(

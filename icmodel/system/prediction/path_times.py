@@ -225,7 +225,11 @@ class _Path:
         """Make the path of a stream from its links and switches."""
         links, switches = system.links_of(stream), system.switches_of(stream)
         rates_bps = tuple(link.rate_bps for link in links)
-        cuts = [switch.forwarding == CUT_THROUGH for switch in switches]
+        kinds = pairwise(link.interconnect for link in links)
+        cuts = [
+            switch.forwarding == CUT_THROUGH and before == after
+            for switch, (before, after) in zip(switches, kinds, strict=True)
+        ]
         made = stream.producer
         return cls(
             payload_bytes=stream.payload_bytes,
@@ -308,27 +312,56 @@ def _packets_s(
     stores: Sequence[bool],
     gaps_bits: Sequence[float],
 ) -> float:
-    """Time in which all packets of a frame pass a series of lines [s], given the frame's packets on each line.
-
-    If lines cut the frame into different numbers of packets, the greatest number is assumed on every line. A line with
-    fewer packets is then assumed to cut the frame evenly.
-    """
-    number = max(frame.number for frame in frames)
-    cut = []
-    for frame in frames:
-        each = frame.sum_bits / number
-        even = Packets(number, frame.sum_bits, each, each, each)
-        cut.append(frame if frame.number == number else even)
-    last = np.array([frame.last_bits for frame in cut])
+    """Time in which all packets of a frame pass a series of lines [s], given the frame's packets on each line."""
+    number = frames[0].number
+    several = max(frame.number for frame in frames) > 1
+    if several and any(frame.sum_bits != frames[0].sum_bits for frame in frames):
+        return _recut_s(frames, rates_bps, stores, gaps_bits)
+    last = np.array([frame.last_bits for frame in frames])
     runs = [Run(1, last)]
     if number > 1:
-        longest = np.array([frame.longest_bits for frame in cut])
-        total = np.array([frame.sum_bits for frame in cut])
+        longest = np.array([frame.longest_bits for frame in frames])
+        total = np.array([frame.sum_bits for frame in frames])
         first = np.where(longest > last, longest, (total - last) / (number - 1))
         rest = total - first - last
         between = [Run(number - 2, rest / (number - 2))] if number > 2 else []
         runs = [Run(1, first), *between, Run(1, last)]
     return pipelined_s(runs, rates_bps, stores, np.array(gaps_bits))
+
+
+def _recut_s(
+    frames: Sequence[Packets],
+    rates_bps: Sequence[float],
+    stores: Sequence[bool],
+    gaps_bits: Sequence[float],
+) -> float:
+    """Time in which a frame passes lines of different interconnects, which cut it into different packets [s].
+
+    A switch that cuts packets anew sends a packet once it has received all packets with a part of it.
+    """
+    started = arrived = shares = np.zeros(1)
+    for i, frame in enumerate(frames):
+        number, last = frame.number, frame.last_bits
+        bits = np.full(number, last)
+        if number > 1:
+            bits[:-1] = (frame.sum_bits - last) / (number - 1)
+        sent_s = bits / rates_bps[i]
+        before_s = np.cumsum(sent_s) - sent_s
+        ends = np.cumsum(bits) / frame.sum_bits
+        ready = np.zeros(number)
+        if i and frame.sum_bits == frames[i - 1].sum_bits:
+            ready = arrived if stores[i - 1] else started
+        elif i:
+            needed = np.searchsorted(shares, ends * (1 - SAME_SHARE))
+            ready = arrived[np.minimum(needed, len(arrived) - 1)]
+        started = before_s + np.maximum.accumulate(ready - before_s)
+        arrived = started + (bits - gaps_bits[i]) / rates_bps[i]
+        shares = ends
+    return float(arrived[-1])
+
+
+SAME_SHARE = 1e-9
+"""Relative difference up to which two packets end at the same byte of a frame."""
 
 
 @dataclass(frozen=True, slots=True)
