@@ -34,6 +34,7 @@ pub enum Phase {
 
 impl Phase {
     /// Decodes a phase; `None` for an unknown byte.
+    #[inline]
     pub fn of(byte: u8) -> Option<Self> {
         match byte {
             0 => Some(Self::WarmUp),
@@ -65,42 +66,36 @@ impl Header {
     /// Writes the header to the start of `frame`. If the frame is too short, writes only the phase.
     #[inline]
     pub fn write(&self, frame: &mut [u8]) {
-        if frame.len() < HEADER_BYTES {
+        let [first, seq, intended_ns, sent_ns, ..] = frame.as_chunks_mut().0 else {
             frame[0] = self.phase as u8;
             return;
-        }
-        frame[0..4].copy_from_slice(&self.tag.to_le_bytes());
-        frame[4..6].copy_from_slice(&self.stream.to_le_bytes());
-        frame[6] = VERSION;
-        frame[7] = self.phase as u8;
-        frame[8..16].copy_from_slice(&self.seq.to_le_bytes());
-        frame[16..24].copy_from_slice(&self.intended_ns.to_le_bytes());
-        frame[24..32].copy_from_slice(&self.sent_ns.to_le_bytes());
+        };
+        let ([t0, t1, t2, t3], [s0, s1]) = (self.tag.to_le_bytes(), self.stream.to_le_bytes());
+        *first = [t0, t1, t2, t3, s0, s1, VERSION, self.phase as u8];
+        *seq = self.seq.to_le_bytes();
+        *intended_ns = self.intended_ns.to_le_bytes();
+        *sent_ns = self.sent_ns.to_le_bytes();
     }
 
     /// Reads the header at the start of `frame`; `None` if there is none of this version.
     #[inline]
     pub fn read(frame: &[u8]) -> Option<Self> {
-        let header: &[u8; HEADER_BYTES] = frame.first_chunk()?;
-        if header[6] != VERSION {
+        let [first, seq, intended_ns, sent_ns, ..] = frame.as_chunks().0 else {
+            return None;
+        };
+        let [t0, t1, t2, t3, s0, s1, version, phase] = *first;
+        if version != VERSION {
             return None;
         }
         Some(Self {
-            tag: u32::from_le_bytes(part(header, 0)),
-            stream: u16::from_le_bytes(part(header, 4)),
-            phase: Phase::of(header[7])?,
-            seq: u64::from_le_bytes(part(header, 8)),
-            intended_ns: u64::from_le_bytes(part(header, 16)),
-            sent_ns: u64::from_le_bytes(part(header, 24)),
+            tag: u32::from_le_bytes([t0, t1, t2, t3]),
+            stream: u16::from_le_bytes([s0, s1]),
+            phase: Phase::of(phase)?,
+            seq: u64::from_le_bytes(*seq),
+            intended_ns: u64::from_le_bytes(*intended_ns),
+            sent_ns: u64::from_le_bytes(*sent_ns),
         })
     }
-}
-
-#[inline]
-fn part<const N: usize>(header: &[u8; HEADER_BYTES], from: usize) -> [u8; N] {
-    let mut bytes = [0; N];
-    bytes.copy_from_slice(&header[from..from + N]);
-    bytes
 }
 
 #[cfg(test)]

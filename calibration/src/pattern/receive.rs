@@ -10,6 +10,7 @@ use crate::settings::RunSettings;
 use crate::statistics::{LatencyRecorder, SliceRecorder};
 use crate::transport::FrameReceiver;
 use std::io;
+use std::iter::repeat_n;
 use std::time::Duration;
 
 /// Timeout of a read, after which the loop checks its stop flag.
@@ -23,10 +24,11 @@ const SLICE_NS: u64 = 1_000_000;
 const PAUSE_FACTOR: u64 = 8;
 
 /// Times of one frame of the window.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Times {
     received_ns: u64,
     sent_ns: u64,
+    intended_ns: u64,
 }
 
 /// Counters and times of one stream's receiver.
@@ -95,7 +97,7 @@ impl StreamReceived {
         for times in std::mem::take(&mut self.deferred) {
             let latency = i128::from(times.received_ns) - own_ns(times.sent_ns);
             let latency = latency.clamp(i128::from(i64::MIN), i128::from(i64::MAX));
-            self.keep(times.received_ns, latency as i64, payload_bytes);
+            self.keep(times.received_ns, latency as i64, payload_bytes, 1);
         }
     }
 
@@ -106,17 +108,15 @@ impl StreamReceived {
         u64::try_from(mean).ok()
     }
 
-    #[inline]
-    fn keep(&mut self, received_ns: u64, latency_ns: i64, payload_bytes: u32) {
-        self.latency.record(latency_ns);
+    /// Records the latency that `frames` frames of `payload_bytes` share.
+    fn keep(&mut self, received_ns: u64, latency_ns: i64, payload_bytes: u32, frames: u64) {
+        self.latency.record(latency_ns, frames);
         self.slices
-            .record(received_ns, Some(latency_ns), payload_bytes);
+            .record(received_ns, Some(latency_ns), payload_bytes, frames);
         if let Some(raw) = &mut self.raw_ns {
-            if raw.len() < self.kept_frames {
-                raw.push(latency_ns);
-            } else {
-                self.truncated = true;
-            }
+            let room = self.kept_frames.saturating_sub(raw.len());
+            self.truncated |= frames > room as u64;
+            raw.extend(repeat_n(latency_ns, room.min(frames as usize)));
         }
     }
 }
@@ -171,6 +171,10 @@ struct Receiving<'a> {
     now_ns: u64,
     /// Number of reads that returned frames of the window.
     reads: u64,
+    /// Times of the last frames of the window, and how many of them are not recorded yet. The
+    /// frames of a batch share their times, and are recorded together.
+    last: Times,
+    alike: u64,
     before: ThreadUsage,
     socket: SocketWindow,
 }
@@ -217,6 +221,8 @@ impl<'a> Receiving<'a> {
             heard_ns: clock::now_ns(),
             now_ns: 0,
             reads: 0,
+            last: Times::default(),
+            alike: 0,
             before: ThreadUsage::default(),
             socket: SocketWindow::default(),
         }
@@ -262,9 +268,8 @@ impl<'a> Receiving<'a> {
                 self.heard_ns = now;
                 self.count(now, phase);
                 if phase == Phase::Window {
-                    self.received
-                        .slices
-                        .record(now, None, self.task.settings.payload_bytes);
+                    let payload = self.task.settings.payload_bytes;
+                    self.received.slices.record(now, None, payload, 1);
                 }
             }
             None => self.received.foreign += 1,
@@ -332,22 +337,49 @@ impl<'a> Receiving<'a> {
         }
     }
 
+    /// Notes the times of a frame of the window.
     #[inline]
     fn time(&mut self, now: u64, header: &Header) {
-        self.received.from_intended_ns += i128::from(difference(now, header.intended_ns));
-        self.received.intended_ns += u128::from(header.intended_ns);
+        let times = Times {
+            received_ns: now,
+            sent_ns: header.sent_ns,
+            intended_ns: header.intended_ns,
+        };
+        if times != self.last {
+            self.record_times();
+            self.last = times;
+        }
+        self.alike += 1;
+    }
+
+    /// Records the noted frames, which all have the times of the last one.
+    fn record_times(&mut self) {
+        let (times, frames) = (self.last, std::mem::take(&mut self.alike));
+        if frames == 0 {
+            return;
+        }
+        let received = &mut self.received;
+        received.from_intended_ns +=
+            i128::from(frames) * i128::from(difference(times.received_ns, times.intended_ns));
+        received.intended_ns += u128::from(frames) * u128::from(times.intended_ns);
         let payload = self.task.settings.payload_bytes;
         if self.task.same_clock {
-            self.received
-                .keep(now, difference(now, header.sent_ns), payload);
-        } else if self.received.deferred.len() < self.task.kept_frames {
-            self.received.deferred.push(Times {
-                received_ns: now,
-                sent_ns: header.sent_ns,
-            });
-        } else {
-            self.received.truncated = true;
-            self.received.slices.record(now, None, payload);
+            let latency_ns = difference(times.received_ns, times.sent_ns);
+            received.keep(times.received_ns, latency_ns, payload, frames);
+            return;
+        }
+        let room = self
+            .task
+            .kept_frames
+            .saturating_sub(received.deferred.len());
+        let kept = frames.min(room as u64);
+        received.deferred.extend(repeat_n(times, kept as usize));
+        if frames > kept {
+            received.truncated = true;
+            let dropped = frames - kept;
+            received
+                .slices
+                .record(times.received_ns, None, payload, dropped);
         }
     }
 
@@ -386,6 +418,7 @@ impl<'a> Receiving<'a> {
         if self.phase == Phase::Window {
             self.leave_window();
         }
+        self.record_times();
         let closed = self.socket.closed.or_else(|| self.socket_count(receiver));
         if self.phase == Phase::WarmUp && closed.is_some() {
             self.received.socket_window_bytes = Some(0); // this stream had no frame in the window

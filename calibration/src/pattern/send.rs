@@ -19,6 +19,8 @@ pub struct StreamSent {
     pub before_ns: u64,
     /// Start of the first send of the window.
     pub first_ns: u64,
+    /// Frames of the window that have the time of its first send: those of its first batch.
+    pub first_frames: u64,
     /// Start of the last send of the window.
     pub last_ns: u64,
     /// Sends of the window that the system refused.
@@ -41,7 +43,7 @@ impl StreamSent {
             first_ns: self.first_ns,
             last_ns: self.last_ns,
             frames: self.counts.window,
-            first_frames: 1.min(self.counts.window),
+            first_frames: self.first_frames.min(self.counts.window),
         }
     }
 }
@@ -110,12 +112,15 @@ impl<'a> Sending<'a> {
         }
     }
 
-    /// Reads the clock once per frame: the end of one send is the start of the next.
+    /// Reads the clock once per system call: the end of one send is the start of the next. The frames
+    /// of a batch share the time at which the batch was begun.
     fn unlimited<S: FrameSender>(&mut self, sender: &mut S) -> io::Result<()> {
         let mut now = clock::now_ns();
         while let Some(phase) = self.next(now, sender)? {
             self.send(sender, phase, now, now)?;
-            now = clock::now_ns();
+            if !sender.is_holding() {
+                now = clock::now_ns();
+            }
         }
         Ok(())
     }
@@ -140,7 +145,7 @@ impl<'a> Sending<'a> {
             now = clock::now_ns();
             if phase == Phase::Window {
                 self.sent.sending_ns += now - begun;
-                self.sent.send_error.record((begun - intended) as i64);
+                self.sent.send_error.record((begun - intended) as i64, 1);
             }
         }
     }
@@ -204,12 +209,12 @@ impl<'a> Sending<'a> {
     ) -> io::Result<()> {
         self.header.intended_ns = intended_ns;
         self.header.sent_ns = now;
-        self.header.write(&mut self.frame);
         let in_window = phase == Phase::Window;
-        if sender.send(&self.frame)? {
+        if sender.send_stamped(&self.header, &mut self.frame)? {
             self.header.seq += 1;
             self.sent.counts.run += 1;
             self.sent.counts.window += u64::from(in_window);
+            self.sent.first_frames += u64::from(in_window && now == self.sent.first_ns);
         } else {
             self.sent.send_errors += u64::from(in_window);
         }

@@ -121,6 +121,10 @@ impl FrameSender for Batches {
         Ok(())
     }
 
+    fn is_holding(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     fn refused(&self) -> u64 {
         self.lost.len() as u64
     }

@@ -92,7 +92,9 @@ pub(crate) fn asker(boot_id: &str) -> EndReport {
 /// Latency summary of the given values.
 pub(crate) fn latency(values_ns: &[i64]) -> LatencySummary {
     let mut recorder = LatencyRecorder::new();
-    values_ns.iter().for_each(|value| recorder.record(*value));
+    values_ns
+        .iter()
+        .for_each(|value| recorder.record(*value, 1));
     recorder.summary().expect("some latency")
 }
 

@@ -39,17 +39,17 @@ impl LatencyRecorder {
         }
     }
 
-    /// Counts one latency, in nanoseconds. A negative latency is impossible, and is counted
-    /// separately.
+    /// Counts the latency of `frames` frames, in nanoseconds. A negative latency is impossible, and
+    /// is counted separately.
     #[inline]
-    pub fn record(&mut self, latency_ns: i64) {
+    pub fn record(&mut self, latency_ns: i64, frames: u64) {
         if latency_ns < 0 {
-            self.negative += 1;
+            self.negative += frames;
             return;
         }
         let value = (latency_ns as u64).min(LONGEST_NS);
-        self.histogram.saturating_record(value);
-        self.moments.add(value as i64);
+        self.histogram.saturating_record_n(value, frames);
+        self.moments.add(value as i64, frames);
         self.min_ns = self.min_ns.min(value);
         self.max_ns = self.max_ns.max(value);
     }

@@ -18,12 +18,13 @@ impl Moments {
         squares: 0,
     };
 
+    /// Adds `value` as often as `times` says.
     #[inline]
-    pub fn add(&mut self, value: i64) {
-        let size = value.unsigned_abs();
-        self.count += 1;
-        self.sum += i128::from(value);
-        self.squares += u128::from(size) * u128::from(size);
+    pub fn add(&mut self, value: i64, times: u64) {
+        let size = u128::from(value.unsigned_abs());
+        self.count += times;
+        self.sum += i128::from(value) * i128::from(times);
+        self.squares += size * size * u128::from(times);
     }
 
     pub fn merge(&mut self, other: &Self) {
@@ -61,7 +62,7 @@ mod tests {
 
     fn of(values: &[i64]) -> Moments {
         let mut moments = Moments::default();
-        values.iter().for_each(|&v| moments.add(v));
+        values.iter().for_each(|&v| moments.add(v, 1));
         moments
     }
 

@@ -134,12 +134,13 @@ impl SliceRecorder {
         }
     }
 
-    /// Counts a frame of `bytes` payload that arrived at `now_ns`; `latency_ns` is `None` for
+    /// Counts `frames` frames of `bytes` payload that arrived at `now_ns`; `latency_ns` is `None` for
     /// frames without timestamps.
     ///
     /// Latencies keep their sign here; beyond an hour they count as an hour.
     #[inline]
-    pub fn record(&mut self, now_ns: u64, latency_ns: Option<i64>, bytes: u32) {
+    pub fn record(&mut self, now_ns: u64, latency_ns: Option<i64>, bytes: u32, frames: u64) {
+        let bytes = u64::from(bytes) * frames;
         if now_ns < self.current_from_ns || now_ns >= self.current_to_ns {
             self.enter(now_ns);
         }
@@ -147,15 +148,15 @@ impl SliceRecorder {
             (self.first_ns, self.first_bytes) = (now_ns, 0);
         }
         if now_ns == self.first_ns {
-            self.first_bytes += u64::from(bytes);
+            self.first_bytes += bytes;
         }
         self.last_ns = self.last_ns.max(now_ns);
         let slice = &mut self.slices[self.current];
-        slice.frames += 1;
-        slice.bytes += u64::from(bytes);
+        slice.frames += frames;
+        slice.bytes += bytes;
         if let Some(latency_ns) = latency_ns {
             let latency_ns = latency_ns.clamp(-(LONGEST_NS as i64), LONGEST_NS as i64);
-            slice.latency.add(latency_ns);
+            slice.latency.add(latency_ns, frames);
             slice.min_ns = slice.min_ns.min(latency_ns);
             slice.max_ns = slice.max_ns.max(latency_ns);
         }

@@ -3,6 +3,7 @@
 
 use super::{FrameReceiver, FrameSender, ethernet, tcp, udp, zeromq};
 use crate::error::{self, Error};
+use crate::frame::Header;
 use rustix::net::sockopt::{socket_recv_buffer_size, socket_send_buffer_size, tcp_congestion};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -51,8 +52,18 @@ impl FrameSender for AnySender {
         each!(self, layer => layer.send(frame))
     }
 
+    #[inline]
+    fn send_stamped(&mut self, header: &Header, frame: &mut [u8]) -> io::Result<bool> {
+        each!(self, layer => layer.send_stamped(header, frame))
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         each!(self, layer => layer.flush())
+    }
+
+    #[inline]
+    fn is_holding(&self) -> bool {
+        each!(self, layer => layer.is_holding())
     }
 
     fn refused(&self) -> u64 {

@@ -247,6 +247,11 @@ impl FrameSender for Sender {
         Ok(())
     }
 
+    #[inline]
+    fn is_holding(&self) -> bool {
+        self.batch.as_ref().is_some_and(|batch| batch.held() > 0)
+    }
+
     fn refused(&self) -> u64 {
         self.refused
     }

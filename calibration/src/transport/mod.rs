@@ -24,6 +24,7 @@ pub use any::{AnyDuplex, AnyReceiver, AnySender, Connection};
 pub use endpoint::{Announce, Place, Prepared, prepare};
 pub use options::{ANSWER_BYTES, Options, SEND_PATIENCE, answer_bytes};
 
+use crate::frame::Header;
 use rustix::net::RecvFlags;
 use rustix::net::sockopt::Timeout;
 use std::io;
@@ -41,12 +42,27 @@ pub trait FrameSender: Send {
     /// The connection is broken, or stayed full for [`SEND_PATIENCE`].
     fn send(&mut self, frame: &[u8]) -> io::Result<bool>;
 
+    /// Writes `header` to the start of `frame` and sends it.
+    ///
+    /// # Errors
+    /// As [`FrameSender::send`].
+    #[inline]
+    fn send_stamped(&mut self, header: &Header, frame: &mut [u8]) -> io::Result<bool> {
+        header.write(frame);
+        self.send(frame)
+    }
+
     /// Hands the held frames of a batch to the system; also called at the end of the stream.
     ///
     /// # Errors
     /// As [`FrameSender::send`].
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+
+    /// Whether frames of a batch are held back, so that the last `send` made no system call.
+    fn is_holding(&self) -> bool {
+        false
     }
 
     /// Frames refused after `send` had taken them into a batch.

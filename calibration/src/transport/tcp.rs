@@ -7,6 +7,7 @@ use super::socket;
 use super::{FrameReceiver, FrameSender, OPENING_BYTES, Opening, Token};
 use crate::clock::now_ns;
 use crate::error::{Context, Result};
+use crate::frame::Header;
 use rustix::io::{ioctl_fionbio, ioctl_fionread};
 use rustix::net::sockopt::{Timeout, set_tcp_nodelay};
 use rustix::net::{self, RecvFlags, SendFlags, SocketFlags, SocketType};
@@ -195,11 +196,15 @@ impl Sender {
         &self.fd
     }
 
-    /// Holds a frame back until the batch is full. To the kernel, one send of a contiguous buffer
-    /// is the same as a writev of the frames.
-    #[cold]
-    fn hold(&mut self, frame: &[u8]) -> io::Result<bool> {
+    /// Holds a frame back until the batch is full; `header` is written into the held copy. To the
+    /// kernel, one send of a contiguous buffer is the same as a writev of the frames.
+    #[inline]
+    fn hold(&mut self, frame: &[u8], header: Option<&Header>) -> io::Result<bool> {
+        let start = self.held.len();
         self.held.extend_from_slice(frame);
+        if let Some(header) = header {
+            header.write(&mut self.held[start..]);
+        }
         self.held_frames += 1;
         if self.held_frames >= self.batch_frames || self.held.len() >= HELD_BYTES {
             self.flush()?;
@@ -240,8 +245,19 @@ impl FrameSender for Sender {
     #[inline]
     fn send(&mut self, frame: &[u8]) -> io::Result<bool> {
         if self.batch_frames > 1 {
-            return self.hold(frame);
+            return self.hold(frame, None);
         }
+        self.send_all(frame).map(|()| true)
+    }
+
+    /// A batch copies the frame before it writes the header: a copy of bytes that were just written
+    /// must wait for them.
+    #[inline]
+    fn send_stamped(&mut self, header: &Header, frame: &mut [u8]) -> io::Result<bool> {
+        if self.batch_frames > 1 {
+            return self.hold(frame, Some(header));
+        }
+        header.write(frame);
         self.send_all(frame).map(|()| true)
     }
 
@@ -253,6 +269,11 @@ impl FrameSender for Sender {
         self.held.clear();
         self.held_frames = 0;
         result
+    }
+
+    #[inline]
+    fn is_holding(&self) -> bool {
+        self.held_frames > 0
     }
 }
 

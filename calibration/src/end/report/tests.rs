@@ -176,6 +176,7 @@ fn sent(first_ns: u64, last_ns: u64, frames: u64) -> StreamSent {
             run: frames + 10,
         },
         first_ns,
+        first_frames: 1,
         last_ns,
         sending_ns: SECOND / 10,
         waited: Waited {
@@ -184,7 +185,7 @@ fn sent(first_ns: u64, last_ns: u64, frames: u64) -> StreamSent {
         },
         ..StreamSent::default()
     };
-    (0..frames).for_each(|_| sent.send_error.record(1000));
+    (0..frames).for_each(|_| sent.send_error.record(1000, 1));
     sent
 }
 
@@ -249,7 +250,7 @@ fn asked(confirmed: bool) -> StreamAsked {
         raw_ns: Some(vec![3, 4]),
         ..StreamAsked::default()
     };
-    asked.round_trip.record(30_000);
+    asked.round_trip.record(30_000, 1);
     asked
 }
 

@@ -229,7 +229,7 @@ impl<'a> Asking<'a> {
         let round_trip = now.wrapping_sub(asked_ns) as i64;
         self.asked.answered += 1;
         self.asked.last_ns = now;
-        self.asked.round_trip.record(round_trip);
+        self.asked.round_trip.record(round_trip, 1);
         let kept_frames = self.task.kept_frames;
         if let Some(raw) = self
             .asked

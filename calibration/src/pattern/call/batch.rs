@@ -144,7 +144,7 @@ impl<'a> Answers<'a> {
             let round_trip = now.wrapping_sub(header.sent_ns) as i64;
             self.window += 1;
             self.last_ns = now;
-            self.round_trip.record(round_trip);
+            self.round_trip.record(round_trip, 1);
             if self.task.settings.raw && self.raw_ns.len() < self.task.kept_frames {
                 self.raw_ns.push(round_trip);
             }

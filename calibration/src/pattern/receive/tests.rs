@@ -106,6 +106,57 @@ fn a_latecomer_behind_the_tail_counts_and_does_not_stretch_the_window() {
     assert_eq!(received.pauses, Pauses::default());
 }
 
+/// Frames that share their times are recorded together, as if each were recorded alone.
+#[test]
+fn frames_of_a_batch_are_recorded_as_often_as_they_came() {
+    let settings = RunSettings {
+        raw: true,
+        ..settings(Protocol::Tcp)
+    };
+    let shared = Shared::new(3);
+    shared.announce(usize::from(STREAM), 7);
+    let batch = |now, frames: &[(u64, u64)]| {
+        let frames = frames.iter();
+        let frames = frames.map(|&(seq, sent_ns)| frame(X, seq, sent_ns, SIZE));
+        Read::At(now, frames.collect())
+    };
+    let reads = || {
+        let late = [(0, 30 * US), (1, 30 * US), (2, 60 * US), (3, 60 * US)];
+        let next = [(4, 60 * US), (5, 99 * US), (6, 99 * US)];
+        vec![batch(100 * US, &late), batch(110 * US, &next)]
+    };
+    let latencies_us = [70, 70, 40, 40, 50, 11, 11];
+    let ns = |us: i64| us * US as i64;
+    let shared_clock = task(&settings, &shared);
+    let other_clock = ReceiveTask {
+        same_clock: false,
+        ..shared_clock
+    };
+    for task in [shared_clock, other_clock] {
+        let mut got = task.run(&mut Arrivals::of(reads())).unwrap();
+        got.correct(SIZE as u32, i128::from);
+        assert_eq!(got.raw_ns, Some(latencies_us.map(ns).to_vec()));
+        let latency = got.latency.summary().unwrap();
+        let rounded = |seconds: f64| (seconds * 1e9).round() as u64;
+        assert_eq!(latency.count, 7);
+        assert_eq!(rounded(latency.min_s), 11 * US);
+        assert_eq!(rounded(latency.max_s), 70 * US);
+        assert_eq!(
+            got.from_intended_ns,
+            i128::from(ns(latencies_us.iter().sum()))
+        );
+        assert_eq!(got.intended_mean_ns(), Some(438 * US / 7));
+    }
+    let short = ReceiveTask {
+        kept_frames: 3,
+        ..other_clock
+    };
+    let mut got = short.run(&mut Arrivals::of(reads())).unwrap();
+    got.correct(SIZE as u32, i128::from);
+    assert_eq!(got.raw_ns, Some(vec![ns(70), ns(70), ns(40)]));
+    assert!(got.truncated && got.window_frames == 7);
+}
+
 #[test]
 fn copies_are_counted_inside_the_window_alone() {
     let received = received(

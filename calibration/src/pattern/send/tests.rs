@@ -131,6 +131,26 @@ fn frames_refused_with_their_batch_belong_to_their_own_phase() {
 }
 
 #[test]
+fn frames_of_a_batch_share_the_time_at_which_it_was_begun() {
+    let (settings, shared) = (counted(Protocol::Tcp, 64, 10), Shared::new(1));
+    let mut wire = Batches::of(4, 0);
+    let sent = task(&settings, &shared).run(&mut wire).unwrap();
+    let all = headers(&wire.sent);
+    let batches: Vec<&[Header]> = all.chunk_by(|a, b| a.sent_ns == b.sent_ns).collect();
+    assert_eq!(
+        batches.iter().map(|b| b.len()).collect::<Vec<_>>(),
+        [4, 4, 2]
+    );
+    assert!(all.iter().all(|h| h.intended_ns == h.sent_ns));
+    // The first batch has no gap before it, so its frames are not counted in the rate.
+    assert_eq!(sent.edges().first_frames, 4);
+    assert_eq!(
+        (sent.first_ns, sent.last_ns),
+        (all[0].sent_ns, all[9].sent_ns)
+    );
+}
+
+#[test]
 fn counted_frames_in_refused_batches_end() {
     let settings = counted(Protocol::Udp, 64, 12);
     let shared = Shared::new(1);

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 fn recorded(values: &[i64]) -> LatencyRecorder {
     let mut recorder = LatencyRecorder::new();
-    values.iter().for_each(|&v| recorder.record(v));
+    values.iter().for_each(|&v| recorder.record(v, 1));
     recorder
 }
 
@@ -42,6 +42,16 @@ fn one_value_has_no_deviation_and_is_every_quantile() {
             .iter()
             .all(|v| close(*v, value))
     );
+}
+
+#[test]
+fn frames_with_one_latency_count_as_often_as_they_came() {
+    let mut together = LatencyRecorder::new();
+    for (latency_ns, frames) in [(-7, 2), (30, 3), (5_000_000, 1)] {
+        together.record(latency_ns, frames);
+    }
+    let apart = recorded(&[-7, -7, 30, 30, 30, 5_000_000]);
+    assert_eq!(together.summary(), apart.summary());
 }
 
 #[test]

@@ -8,7 +8,7 @@ const START: u64 = 5_000_000_300_000;
 fn run(frames: u64, latency: impl Fn(u64) -> Option<i64>) -> SliceRecorder {
     let mut recorder = SliceRecorder::new(MS);
     for i in 0..frames {
-        recorder.record(START + i * MS / 10, latency(i), 1000);
+        recorder.record(START + i * MS / 10, latency(i), 1000, 1);
     }
     recorder
 }
@@ -69,7 +69,7 @@ fn goodput_stands_in_where_there_is_no_latency() {
     // One frame in ten over the first 40 ms, every one later.
     let mut recorder = SliceRecorder::new(MS);
     for i in (0..4000_u64).filter(|i| *i > 400 || i % 10 == 0) {
-        recorder.record(START + i * MS / 10, None, 1000);
+        recorder.record(START + i * MS / 10, None, 1000, 1);
     }
     let s = recorder.steady(START);
     assert!(s.detected);
@@ -99,10 +99,10 @@ fn long_runs_stay_small_and_lose_nothing() {
 #[test]
 fn a_year_between_two_frames_does_no_harm() {
     let mut recorder = SliceRecorder::new(1);
-    recorder.record(1, Some(5), 10);
-    recorder.record(31_557_600_000_000_000, Some(7), 10);
-    recorder.record(0, Some(6), 10);
-    recorder.record(u64::MAX - 1, Some(i64::MAX), 10);
+    recorder.record(1, Some(5), 10, 1);
+    recorder.record(31_557_600_000_000_000, Some(7), 10, 1);
+    recorder.record(0, Some(6), 10, 1);
+    recorder.record(u64::MAX - 1, Some(i64::MAX), 10, 1);
     let s = recorder.steady(0);
     assert_eq!(s.transient.frames, 4);
 }
@@ -136,8 +136,8 @@ proptest! {
         let (mut one, mut two, mut all) = (SliceRecorder::new(MS), SliceRecorder::new(MS), SliceRecorder::new(MS));
         for (at, latency, first) in &times {
             let half = if *first { &mut one } else { &mut two };
-            half.record(START + at, Some(*latency), 100);
-            all.record(START + at, Some(*latency), 100);
+            half.record(START + at, Some(*latency), 100, 1);
+            all.record(START + at, Some(*latency), 100, 1);
         }
         one.merge(&two);
         prop_assert_eq!(one.steady(START), all.steady(START));
