@@ -193,6 +193,8 @@ class Document(BaseModel):
         shape = get_origin(annotation)
         if isinstance(value, dict) and shape is dict:
             return {name: cls._quantity(f"{key}.{name}", one, field) for name, one in value.items()}
+        if shape is tuple and isinstance(value, str):
+            raise ValueError(f'{key} = "{value}" is one value: write a list, {key} = ["{value}"]')
         if isinstance(value, list) and shape is tuple:
             words = _literals(annotation)
             return [one if one in words else cls._quantity(key, one, field) for one in value]

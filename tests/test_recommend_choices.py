@@ -95,7 +95,8 @@ def test_without_choices_the_measured_options_are_searched() -> None:
         ('[choices.links."a<->b"]\nrate = ["1 Gb/s"]', "choices.links names 'a<->b'"),
         ("[choices.streams.picture]\ncores = [0]", "cores no. 1 is 0"),
         ('[choices.streams.picture]\npayload = ["big"]', "payload: "),
-        ('[choices.streams.picture]\npayload = "64 B"', "payload_bytes is 64"),
+        ('[choices.streams.picture]\npayload = "64 B"', 'write a list, payload = ["64 B"]'),
+        ('[choices.streams.picture]\npayload = "aligned"', 'write a list, payload = ["aligned"]'),
         ('[choices.streams.picture]\nport = ["x"]', "the key 'port' is unknown"),
         ("[costs]\ncore = -1", "core is -1"),
         (

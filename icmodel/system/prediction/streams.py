@@ -279,9 +279,11 @@ class _StreamResults:
             return ""
         unacknowledged_s = latency_s + float(self.rates.windows.round_trip_s[self.index]) / 2
         needed_bytes = stream.produced_bps / 8 * unacknowledged_s
-        if not needed_bytes > self.window_bytes:
-            return ""
         needed, window = (units.format_bytes(some) for some in (needed_bytes, self.window_bytes))
+        if math.isnan(needed_bytes):
+            return f"how long its frames wait is unknown, so its TCP window of {window} may be full"
+        if needed_bytes <= self.window_bytes:
+            return ""
         return f"{needed} may be in flight, and its TCP window is {window}: give it a larger window"
 
     @property
