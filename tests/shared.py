@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from icmodel.dataset import Dataset, find, load, shipped
-from icmodel.fits.constants import SHIPPED
+from icmodel.fits import SHIPPED
 from icmodel.laws.law import Fitting
 from icmodel.model.cache import TableCache, table_cache
 

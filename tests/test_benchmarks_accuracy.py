@@ -44,7 +44,7 @@ from benchmarks.accuracy.predictor import (
 from benchmarks.journal import Journal
 from icmodel.dataset import Dataset, Point
 from icmodel.estimate import Estimate
-from icmodel.fits.constants import Constants
+from icmodel.fits import Constants
 from icmodel.validate.folds import Fold, leave_one_out, scored
 from icmodel.validate.scores import Score
 from icmodel.validate.validation import LEAVE_BREAK, LEAVE_CURVE, LEAVE_ONE, LEAVE_SIZES

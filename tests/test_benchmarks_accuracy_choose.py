@@ -23,7 +23,7 @@ from benchmarks.accuracy.evidence import Evidence, evidences
 from benchmarks.accuracy.made_up import ALONE, RDMA, SPARSE, made_up
 from fits_case import sites
 from icmodel.dataset import load
-from icmodel.fits.constants import SHIPPED, Constants
+from icmodel.fits import SHIPPED, Constants
 from icmodel.fits.fit import Candidates
 from icmodel.fits.kernel import MeasuredSites
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fits_case import sites
 from icmodel.estimate.statistics import LONE_WIDTH
+from icmodel.fits import SHIPPED, Constants
 from icmodel.fits.blend import (
     LEAST_ERROR,
     PER_TYPICAL,
@@ -20,7 +21,6 @@ from icmodel.fits.blend import (
     blend,
     widths,
 )
-from icmodel.fits.constants import SHIPPED, Constants
 from icmodel.fits.fit import fit
 from icmodel.fits.kernel import MeasuredSites
 from icmodel.fits.observations import Observations, Sites

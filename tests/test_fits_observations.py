@@ -28,7 +28,7 @@ from icmodel.fits.observations import (
 )
 from icmodel.fits.observations import sites as sites_of
 from icmodel.fits.refine import Refiner
-from icmodel.laws.hybrid import overload_rows
+from icmodel.laws.hybrid import measured_in_overload
 from icmodel.model import Model
 from icmodel.tables import Row
 from icmodel.tables.wire import frames_on_wire
@@ -217,7 +217,8 @@ def test_rows_beside_other_traffic_do_not_displace_those_of_a_lone_stream() -> N
     data = dataset([*alone, *beside])
     refiner = Refiner(Fits(data, partial(frames_on_wire, data)))
     kept = [
-        row.point for row in overload_rows([Row(*pair) for pair in enumerate(data.points)], refiner)
+        row.point
+        for row in measured_in_overload([Row(*pair) for pair in enumerate(data.points)], refiner)
     ]
     assert [p.payload_bytes for p in kept if not p.other_goodput_bps] == [64, 512]
 

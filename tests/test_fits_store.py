@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import io
 import json
 import math
 import random
@@ -10,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tokenize
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -19,13 +22,14 @@ import numpy as np
 import pytest
 
 import checkout
+import icmodel
 import icmodel.fits.store
 from conftest import clean_environment
 from fits_case import few, lab
 from icmodel import Model
 from icmodel.dataset import Dataset
 from icmodel.fits.fits import Fits
-from icmodel.fits.store import ARRAYS, TEXT, DamagedFit, Kept, Store, read
+from icmodel.fits.store import ARRAYS, PROGRAM, TEXT, DamagedFit, Kept, Store, code_of, read
 from icmodel.laws.hybrid import fit
 from icmodel.scenario import scenario
 from icmodel.tables.wire import frames_on_wire
@@ -166,6 +170,29 @@ def test_processes_side_by_side_leave_one_whole_fit(cache: Path, tmp_path: Path)
     (folder,) = cache.iterdir()
     assert sorted(path.name for path in folder.iterdir()) == [TEXT, ARRAYS]
     assert fits_made(replace(LAB, folder=tmp_path)) == 0
+
+
+# --- the seal ---
+
+
+@pytest.mark.parametrize("pattern", PROGRAM)
+def test_the_seal_leaves_out_docstrings_and_comments_and_no_code(pattern: str) -> None:
+    for path in Path(icmodel.__file__).parent.glob(pattern):
+        source = path.read_text(encoding="utf-8")
+        lines = source.splitlines()
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                line, column = token.start
+                lines[line - 1] = lines[line - 1][:column]
+        for node in ast.walk(ast.parse(source)):
+            match node:
+                case ast.Expr(ast.Constant(str())):
+                    assert node.end_lineno is not None
+                    lines[node.lineno - 1 : node.end_lineno] = [""] * (
+                        node.end_lineno - node.lineno + 1
+                    )
+        expected = [line.rstrip() for line in lines if line.strip()]
+        assert code_of(source).splitlines() == expected, path
 
 
 # --- kept fits ---

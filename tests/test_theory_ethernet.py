@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from icmodel import theory
 from icmodel.errors import ScenarioError
-from icmodel.theory import ethernet, infiniband, rapidio, roce, trains
+from icmodel.theory import ethernet, infiniband, rapidio, roce
 from icmodel.theory.ethernet import Framing
 from pipeline import Hop, lone_frame_s
 
@@ -449,7 +449,7 @@ def test_behind_the_largest_frame_there_is_no_break() -> None:
 
 @pytest.mark.parametrize("link", [ethernet, infiniband, roce, rapidio])
 def test_each_link_has_the_functions_of_the_room(link: ModuleType) -> None:
-    for name in trains.__all__:
+    for name in theory.__all__:
         assert getattr(link, name) is getattr(theory, name)
     framing = link.Framing()
     assert theory.max_goodput_bps(256, framing, TEN_G) == link.max_goodput_bps(256, framing, TEN_G)

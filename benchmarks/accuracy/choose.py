@@ -34,7 +34,7 @@ from benchmarks.pairs import say
 from icmodel.dataset import Dataset, catalogue, load
 from icmodel.documents import replacing
 from icmodel.estimate.statistics import COVERAGE
-from icmodel.fits.constants import SHIPPED, Constants
+from icmodel.fits import SHIPPED, Constants
 from icmodel.fits.store import seal_of
 from icmodel.validate.folds import scored
 from icmodel.validate.scores import FAR

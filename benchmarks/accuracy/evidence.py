@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.accuracy.predictor import Floats
 from icmodel.dataset import Dataset
 from icmodel.dataset.rows import ABSOLUTE, kind
+from icmodel.fits import Constants
 from icmodel.fits.blend import Blend, blend, widths
-from icmodel.fits.constants import Constants
 from icmodel.fits.fit import Candidates, Fit
 from icmodel.fits.fits import Fits, one_thread
 from icmodel.fits.kernel import MeasuredSites

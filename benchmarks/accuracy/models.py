@@ -7,7 +7,7 @@ from functools import partial
 
 from benchmarks.accuracy.predictor import Answerer, Predictor
 from icmodel.dataset import Dataset
-from icmodel.fits.constants import SHIPPED, Constants
+from icmodel.fits import SHIPPED, Constants
 from icmodel.validate.folds import Fold, answers
 
 

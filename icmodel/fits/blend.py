@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.estimate.statistics import COVERAGE, LONE_WIDTH, NORMAL
-from icmodel.fits.constants import SHIPPED, Constants
+from icmodel.fits import SHIPPED, Constants
 from icmodel.fits.kernel import Distances
 
 Floats = NDArray[np.float64]

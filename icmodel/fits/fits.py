@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset
-from icmodel.fits.constants import SHIPPED, Constants
+from icmodel.fits import SHIPPED, Constants
 from icmodel.fits.observations import FLOWS, PACKETS, Carrier, Sites, flowing, unlimited
 from icmodel.fits.store import Kept
 
 if TYPE_CHECKING:
-    from icmodel.fits.fitted import FittedMetric
+    from icmodel.fits.fit import FittedMetric
 
 
 Floats = NDArray[np.float64]
@@ -75,7 +75,7 @@ class Fits:
 
     def value(self, metric: str, where: Sites) -> Floats:
         """Predict the value of a metric at n sites from its fit, (n,); NaN if it has no fit."""
-        key = (metric, where.payload_bytes.tobytes(), where.labels.tobytes())
+        key = (metric, *(getattr(where, field.name).tobytes() for field in fields(where)))
         if key not in self._values:
             fitted = self.fitted_metric(metric)
             nothing = np.full(len(where), np.nan)
@@ -99,7 +99,7 @@ class Fits:
     def _fit_and_report(self, metric: str) -> FittedMetric | None:
         """Fit or restore a metric, add its fit to ``kept``, and report progress."""
         # Imported here: it takes a tenth of the time of a prediction without fits.
-        from icmodel.fits.fitted import Fitter, kept_metric
+        from icmodel.fits.fit import Fitter, kept_metric
 
         fitter = Fitter(self.data, self.carrier, self.fitted_metric, self.flowing, self.constants)
         with one_thread():

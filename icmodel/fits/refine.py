@@ -46,7 +46,7 @@ from icmodel.tables.curves import Curve
 from icmodel.tables.wire import wire
 
 if TYPE_CHECKING:
-    from icmodel.fits.fitted import FittedMetric
+    from icmodel.fits.fit import FittedMetric
 
 Floats = NDArray[np.float64]
 Configuration = tuple[object, ...]

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from icmodel.dataset import Dataset
 from icmodel.documents import replacing
 from icmodel.errors import IcmodelError, ReportError
-from icmodel.fits.constants import SHIPPED, Constants
+from icmodel.fits import SHIPPED, Constants
 from icmodel.fits.likelihood import Hyperparameters
 
 Floats = NDArray[np.float64]
@@ -46,14 +46,16 @@ IGNORED = ("line", "source")
 """Columns of a dataset's points without effect on a fit, and so without effect on its seal."""
 PROGRAM = ("fits/*.py", "theory/*.py", "tables/wire.py")
 """Source files that determine a fit, and so its seal: the fits, and the frames on the wire."""
+NOT_CODE = re.compile(r'r?"{3}(?s:.*?)"{3}$|\x23[^\n]*$', re.MULTILINE)
+"""Pattern of docstrings and comments; the source files have no other triple quotes and number signs."""
 
 
 def seal_of(data: Dataset, constants: Constants = SHIPPED) -> str:
     """Compute the seal of a dataset's fits: a SHA-256 that changes if fits must be made again.
 
-    The seal covers the points, the dataset's description, the source code of the fits and of the
-    wire, and the constants of the fits.  The points are those in memory, so a dataset with changed
-    or fewer rows has another seal.
+    The seal covers the points, the dataset's description, the constants of the fits, and the source
+    code of the fits and of the wire.  Comments and docstrings do not change it.  The points are
+    those in memory, so a dataset with changed or fewer rows has another seal.
 
     >>> import icmodel
     >>> from dataclasses import replace
@@ -82,12 +84,22 @@ def seal_of(data: Dataset, constants: Constants = SHIPPED) -> str:
 
 @cache
 def _program() -> bytes:
-    """Hash the source of the modules that make a fit; returns the SHA-256 digest."""
+    """Hash the code of the modules that make a fit; returns the SHA-256 digest."""
     digest = hashlib.sha256()
     for pattern in PROGRAM:
         for path in sorted(Path(__file__).parents[1].glob(pattern)):
-            digest.update(path.read_bytes())
+            digest.update(code_of(path.read_text(encoding="utf-8")).encode())
     return digest.digest()
+
+
+def code_of(source: str) -> str:
+    r"""Remove docstrings, comments and blank lines from the source of a module.
+
+    >>> code_of("def half(x):\n    # of a number\n    return x / 2  # exact\n")
+    'def half(x):\n    return x / 2'
+    """
+    lines = map(str.rstrip, NOT_CODE.sub("", source).splitlines())
+    return "\n".join(filter(None, lines))
 
 
 class DamagedFit(IcmodelError):  # noqa: N818  (the name is plainer without Error)

@@ -309,7 +309,7 @@ class Shared:
         The result is ``None`` if these rows lack a metric that other rows have.
         """
         own = of_protocols(self.rows, request.protocols)
-        over = overload_rows(own, self.refiner)
+        over = measured_in_overload(own, self.refiner)
         known, over_known = ({row.point.metric for row in alone(rows)} for rows in (own, over))
         return over if known - set(BY_FLOW) <= over_known else None
 
@@ -415,7 +415,7 @@ def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
     return held
 
 
-def overload_rows(rows: Sequence[Row], refiner: Refiner) -> list[Row]:
+def measured_in_overload(rows: Sequence[Row], refiner: Refiner) -> list[Row]:
     """Select the rows measured in overload, and mark their load as unlimited.
 
     If a payload was measured at several loads, the row of the greatest load counts.  The amount of overload makes

@@ -11,7 +11,7 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats
 from icmodel.dataset import Dataset
-from icmodel.fits.constants import SHIPPED, Constants
+from icmodel.fits import SHIPPED, Constants
 from icmodel.laws.flow import Flow
 from icmodel.laws.metrics import ANY_CORES, BY_FLOW, Bases, predicted
 from icmodel.laws.substitution import Rows

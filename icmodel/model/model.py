@@ -15,7 +15,7 @@ from icmodel import scenario as words
 from icmodel.dataset import Dataset, check_variant, load
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate, Prediction
-from icmodel.fits.constants import SHIPPED, Constants
+from icmodel.fits import SHIPPED, Constants
 from icmodel.keywords import advice, checks_keywords, lists_keywords
 from icmodel.laws.application import host_times
 from icmodel.laws.law import Fitting, TableRequest

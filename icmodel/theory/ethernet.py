@@ -36,19 +36,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icmodel.errors import ScenarioError
-from icmodel.theory import trains
-from icmodel.theory.trains import *  # noqa
-from icmodel.theory.trains import AnyFraming, choice
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
+from icmodel.theory import *  # noqa: F403 - each link exports these functions
+from icmodel.theory import AnyFraming, Train, ceil_div, choice, payload_array
 
 GAP_BYTES = 12
 ETHERNET_BYTES = 8 + 14 + 4 + GAP_BYTES  # preamble with start delimiter, header, FCS, gap
@@ -148,14 +143,14 @@ class Framing(AnyFraming):
         """Interpacket gap [B], which no latency includes; 0 if not ``padded``, as in IC2012."""
         return GAP_BYTES if self.padded else 0
 
-    def train(self, payload_bytes: ArrayLike) -> trains.Train:
+    def train(self, payload_bytes: ArrayLike) -> Train:
         """Cut frames into packets; the result has the shape of `payload_bytes` [B]."""
         cut = self._cut()
         carrier = f"{self.protocol} with an MTU of {self.mtu_bytes} B"
-        payload = trains.payload_array(payload_bytes, self.max_payload_bytes, carrier)
+        payload = payload_array(payload_bytes, self.max_payload_bytes, carrier)
         data = payload + cut.once
         uncut = data <= cut.whole
-        count = np.where(uncut, 1, 1 + trains.ceil_div(data - cut.last, cut.full))
+        count = np.where(uncut, 1, 1 + ceil_div(data - cut.last, cut.full))
         header = cut.header + np.where(uncut, 0, cut.fragment_header)
         link = ETHERNET_BYTES + VLAN_TAG_BYTES * self.vlan_tags
         wire = data + count * (header + link)
@@ -166,7 +161,7 @@ class Framing(AnyFraming):
         filled = np.where(uncut, data == cut.whole, (data - cut.last) % cut.full == 0)
         full_packet = cut.header + cut.fragment_header + cut.full + link
         last = np.asarray(wire - (count - 1) * full_packet)
-        return trains.Train(
+        return Train(
             payload, np.asarray(count), np.asarray(wire), filled, full_packet, last, self.gap_bytes
         )
 

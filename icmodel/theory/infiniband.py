@@ -22,9 +22,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from icmodel.theory import trains
-from icmodel.theory.trains import *  # noqa
-from icmodel.theory.trains import AnyFraming, choice
+from icmodel.theory import *  # noqa: F403 - each link exports these functions
+from icmodel.theory import (
+    AnyFraming,
+    Train,
+    ceil_div,
+    check_choice,
+    choice,
+    multiples,
+    payload_array,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -82,7 +89,7 @@ class RdmaFraming(AnyFraming):
         """Largest message [B]: 2**31, or the data of one packet for a datagram."""
         return self.mtu_bytes if self.operation == "datagram" else MAX_MESSAGE_BYTES
 
-    def train(self, payload_bytes: ArrayLike) -> trains.Train:
+    def train(self, payload_bytes: ArrayLike) -> Train:
         """Cut messages into packets at the path MTU; in the shape of `payload_bytes` [B].
 
         Raises
@@ -91,20 +98,20 @@ class RdmaFraming(AnyFraming):
             If a payload is not a whole number of bytes from 1 to the largest message.
         """
         limit, carrier = self.max_payload_bytes, f"one {self.operation}"
-        payload = trains.payload_array(payload_bytes, limit, carrier)
-        count = trains.ceil_div(payload, self.mtu_bytes)
-        filled = trains.ceil_div(payload, WORD_BYTES) * WORD_BYTES
+        payload = payload_array(payload_bytes, limit, carrier)
+        count = ceil_div(payload, self.mtu_bytes)
+        filled = ceil_div(payload, WORD_BYTES) * WORD_BYTES
         first = FIRST_PACKET_BYTES[self.operation]
         ending = np.where(count > 1, AETH_BYTES, 0) if self.operation == "read" else 0
         wire = np.asarray(filled + count * self.packet_bytes + first + ending)
         aligned = np.asarray(payload % self.mtu_bytes == 0)
         full = self.packet_bytes + self.mtu_bytes + first
         before = (count - 1) * (self.packet_bytes + self.mtu_bytes) + np.where(count > 1, first, 0)
-        return trains.Train(payload, count, wire, aligned, full, wire - before, self.gap_bytes)
+        return Train(payload, count, wire, aligned, full, wire - before, self.gap_bytes)
 
     def aligned_payloads(self, up_to_bytes: int) -> NDArray[np.int64]:
         """All payloads up to `up_to_bytes` that fill their packets [B], ascending."""
-        return trains.multiples(self.mtu_bytes, up_to_bytes, self.max_payload_bytes)
+        return multiples(self.mtu_bytes, up_to_bytes, self.max_payload_bytes)
 
     def best_payloads(self) -> ArrayLike:
         """Payload of the greatest goodput [B]: the largest message, whose packets are all full."""
@@ -184,6 +191,6 @@ def link_rate_bps(generation: str = "qdr", lanes: int = 4) -> float:
     >>> link_rate_bps("qdr", 4) / 1e9
     32.0
     """
-    trains.check_choice("generation", generation, tuple(LANE_RATE_BPS))
-    trains.check_choice("lanes", lanes, LANES)
+    check_choice("generation", generation, tuple(LANE_RATE_BPS))
+    check_choice("lanes", lanes, LANES)
     return lanes * LANE_RATE_BPS[generation]

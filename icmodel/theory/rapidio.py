@@ -20,9 +20,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from icmodel.theory import trains
-from icmodel.theory.trains import *  # noqa: F403 - the functions of every link
-from icmodel.theory.trains import AnyFraming, choice
+from icmodel.theory import *  # noqa: F403 - each link exports these functions
+from icmodel.theory import (
+    AnyFraming,
+    Train,
+    ceil_div,
+    check_choice,
+    choice,
+    multiples,
+    payload_array,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -106,21 +113,21 @@ class Framing(AnyFraming):
         address = ADDRESS_BYTES[self.address_bits] if self.operation in WITH_ADDRESS else 0
         return PHYSICAL_BYTES + ids + OPERATION_BYTES[self.operation] + address
 
-    def train(self, payload_bytes: ArrayLike) -> trains.Train:
+    def train(self, payload_bytes: ArrayLike) -> Train:
         """Cut transfers into packets; the result has the shape of `payload_bytes` [B]."""
         limit, carrier = self.max_payload_bytes, f"one RapidIO {self.operation}"
-        payload = trains.payload_array(payload_bytes, limit, carrier)
-        count = trains.ceil_div(payload, MAX_DATA_BYTES)
+        payload = payload_array(payload_bytes, limit, carrier)
+        count = ceil_div(payload, MAX_DATA_BYTES)
         full = int(packet_bytes(MAX_DATA_BYTES, self)) + self.control_symbol_bytes
         last = np.asarray(_packet_bytes(payload - (count - 1) * MAX_DATA_BYTES, self))
         last = last + self.control_symbol_bytes
         wire = np.asarray((count - 1) * full + last)
         aligned = np.asarray(payload % MAX_DATA_BYTES == 0)
-        return trains.Train(payload, count, wire, aligned, full, last)
+        return Train(payload, count, wire, aligned, full, last)
 
     def aligned_payloads(self, up_to_bytes: int) -> NDArray[np.int64]:
         """All payloads up to `up_to_bytes` that fill their packets [B], ascending."""
-        return trains.multiples(MAX_DATA_BYTES, up_to_bytes, self.max_payload_bytes)
+        return multiples(MAX_DATA_BYTES, up_to_bytes, self.max_payload_bytes)
 
     def best_payloads(self) -> ArrayLike:
         """Payload of the greatest goodput [B]: the data of one full packet."""
@@ -149,8 +156,8 @@ def link_rate_bps(lanes: int = 4, baud: float = 5e9) -> float:
     >>> link_rate_bps(lanes=4, baud=5e9) / 1e9
     16.0
     """
-    trains.check_choice("lanes", lanes, LANES)
-    trains.check_choice("baud", baud, tuple(CODED_BAUD_SHARE))
+    check_choice("lanes", lanes, LANES)
+    check_choice("baud", baud, tuple(CODED_BAUD_SHARE))
     return lanes * baud * CODED_BAUD_SHARE[baud]
 
 
@@ -171,11 +178,11 @@ def packet_bytes(data_bytes: ArrayLike, framing: Framing) -> NDArray[np.int64]:
     >>> int(packet_bytes(256, Framing()))
     268
     """
-    data = trains.payload_array(data_bytes, MAX_DATA_BYTES, "one RapidIO packet")
+    data = payload_array(data_bytes, MAX_DATA_BYTES, "one RapidIO packet")
     return np.asarray(_packet_bytes(data, framing))
 
 
 def _packet_bytes(data: NDArray[np.int64], framing: Framing) -> NDArray[np.int64]:
-    covered = framing.header_bytes + trains.ceil_div(data, DOUBLE_WORD_BYTES) * DOUBLE_WORD_BYTES
+    covered = framing.header_bytes + ceil_div(data, DOUBLE_WORD_BYTES) * DOUBLE_WORD_BYTES
     checked = covered + CRC_BYTES * np.where(covered > SINGLE_CRC_BYTES, 2, 1)
-    return trains.ceil_div(checked, WORD_BYTES) * WORD_BYTES
+    return ceil_div(checked, WORD_BYTES) * WORD_BYTES

@@ -16,10 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from icmodel.errors import ScenarioError
-from icmodel.theory import infiniband
+from icmodel.theory import *  # noqa: F403 - each link exports these functions
+from icmodel.theory import AnyFraming, choice, infiniband
 from icmodel.theory.infiniband import PROPAGATION_S_PER_M as PROPAGATION_S_PER_M
-from icmodel.theory.trains import *  # noqa: F403 - the functions of every link
-from icmodel.theory.trains import AnyFraming, choice
 
 ETHERNET_BYTES = 14 + 4  # header, FCS
 GAP_BYTES = 12

@@ -23,7 +23,7 @@ from icmodel.dataset import Dataset, Point
 from icmodel.documents import group_by_key
 from icmodel.errors import DatasetError, IcmodelError
 from icmodel.estimate import Estimate, absent
-from icmodel.fits.constants import SHIPPED, Constants
+from icmodel.fits import SHIPPED, Constants
 from icmodel.fits.observations import OVERLOAD, regimes_of
 from icmodel.model import Model
 from icmodel.scenario import Options, Scenario

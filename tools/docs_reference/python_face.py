@@ -17,7 +17,7 @@ from docs_reference.markdown import MADE, one_line, prose, table
 from icmodel.estimate import Estimate
 
 ROOMS: Mapping[str, tuple[str, ...]] = {
-    "icmodel.theory.trains": (),
+    "icmodel.theory": (),
     "icmodel.theory.ethernet": (),
     "icmodel.theory.infiniband": (),
     "icmodel.theory.roce": (),
