@@ -105,7 +105,7 @@ _ROOMS = (
     "usecase",
     "validate",
 )
-"""Public rooms (subpackages and modules); if a function has the same name, the name gives the function."""
+"""Public rooms (subpackages and modules). Rooms with the name of a public function, such as ``report``, are left out."""
 
 __all__ = sorted([*_ROOM_OF, "__version__"])  # type checkers read the imports above
 

@@ -1,8 +1,8 @@
-"""Documents: read and write TOML and JSON, with one kind of error; and write files atomically.
+"""Read and write TOML and JSON documents, and write files atomically.
 
 For some damaged documents, Python's parsers raise unusual errors: a `RecursionError` for deep nesting,
 a plain `ValueError` for a number with thousands of digits. The readers of this module raise the parser's
-usual error instead. So callers handle one kind of error.
+usual error instead, so that callers handle one kind of error.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ APOSTROPHE = "'"
 def harmless(text: str) -> str:
     """Escape a text for a cell of a CSV file, so that no spreadsheet program runs it as a formula.
 
-    If a text begins like a formula and is not a number, an apostrophe is put in front.  If apostrophes precede the
-    first character of a formula, another apostrophe is put in front.  So `plain` can restore every text.
+    A text that begins like a formula gets an apostrophe in front, unless it is a number.  A text that begins with
+    apostrophes and then like a formula gets one more apostrophe.  So `plain` can restore every text.
 
     Examples
     --------
@@ -102,7 +102,8 @@ def is_file(path: Path) -> bool:
     Raises
     ------
     OSError
-        If the system cannot tell, for example without permission; from Python 3.14 on `Path.is_file` hides this error.
+        If the operating system refuses the check, e.g. without permission.  `Path.is_file` hides this error from
+        Python 3.14 on.
     """
     return stat.S_ISREG(_mode(path))
 
@@ -113,7 +114,7 @@ def is_folder(path: Path) -> bool:
     Raises
     ------
     OSError
-        If the system cannot tell; see `is_file`.
+        If the operating system refuses the check; see `is_file`.
     """
     return stat.S_ISDIR(_mode(path))
 
@@ -122,7 +123,11 @@ def _mode(path: Path) -> int:
     """Mode bits (type and permissions) of the file or folder at a path; 0 if the path does not exist."""
     try:
         return path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: a zero byte in the name
+    except (
+        FileNotFoundError,
+        NotADirectoryError,
+        ValueError,
+    ):  # ValueError: a zero byte in the name
         return 0
 
 
@@ -208,8 +213,8 @@ def json_text(document: Mapping[str, object]) -> str:
 def json_form(value: Any) -> Any:
     """Convert a value to its JSON form.
 
-    A value with ``to_dict`` and a dataclass become dictionaries, a tuple becomes a list, and NaN and
-    infinities become ``None``.
+    A dataclass, or a value with ``to_dict``, becomes a dictionary, and a tuple becomes a list.  NaN and infinities
+    become ``None``.
 
     Examples
     --------
@@ -395,7 +400,7 @@ def replacing(path: Path) -> Iterator[Path]:
         beside.replace(path)
     except OSError as error:
         raise ReportError(unwritable(path, error)) from error
-    except ReportError as error:  # a writer in the context names the temporary file
+    except ReportError as error:  # its message names the temporary file
         raise ReportError(str(error).replace(str(beside), str(path))) from error
     finally:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Errors of icmodel: a message states the mistake, the value and the fix; one error holds all mistakes of a file."""
+"""Errors of icmodel. A message states the mistake, the value and the fix. One error lists all mistakes of a file."""
 
 from __future__ import annotations
 
@@ -200,9 +200,9 @@ class Mistakes:
     toml: str = ""
     document: Mapping[str, Any] = field(default_factory=dict)
     numbers: dict[str, list[int]] = field(default_factory=dict, init=False)
-    """File indices of the tables that are still checked, by name of their list.
+    """Indices in the file of the tables that are still checked, by the name of their list.
 
-    A list without an entry is checked in full.
+    All tables of a list without an entry are checked.
     """
     _found: dict[str, Mistake] = field(default_factory=dict, init=False)
     _wrong: list[Place] = field(default_factory=list, init=False)
@@ -287,7 +287,7 @@ class Mistakes:
 
 
 def names_of(table: object) -> tuple[object, ...]:
-    """List the names by which a place may refer to a table: its name, or a link's two groups: ``camera<->switch``."""
+    """List the names of a table in places: its name, and for a link its two groups (``camera<->switch``)."""
     if not isinstance(table, dict):
         return ()
     ends = table.get("between")

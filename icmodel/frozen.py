@@ -94,7 +94,7 @@ class NanEqual:
 class Late:
     """Base of frozen dataclasses whose fields can be computed on first use.
 
-    `later` makes an object from some fields, and from a function that computes any other field when that field is first
+    `later` makes an object from its known fields and a function. The function computes any other field when it is first
     read. Comparing, pickling and copying read all fields.
 
     Examples

@@ -55,7 +55,7 @@ class Message:
 
 
 def message_latency(model: Model, prediction: Prediction, message: Message) -> dict[str, Estimate]:
-    """Predict the latency of a whole message [s], by metric: from sending its first byte to the arrival of its last.
+    """Predict the time from sending a message's first byte to the arrival of its last byte [s], by metric.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def message_latency(model: Model, prediction: Prediction, message: Message) -> d
     """
     metrics, scenario = prediction.metrics, prediction.scenario
     frame = metrics.get(LATENCY) or absent(
-        f"{model.data.id} gives no {LATENCY}, only round trips or none"
+        f"{model.data.id} has no {LATENCY}: round trips alone do not give it"
     )
     # Goodput of a complete message: the other endpoints send at their unlimited goodput too.
     alone = model.predict(replace(scenario, rate_fps=None, endpoints=1, other_goodput_bps=0.0))
@@ -148,10 +148,10 @@ def sent_at_once(
         latency + (bits / reached if reached > 0 else math.inf) for latency, reached in ends
     )
     if not goodput.low > 0:
-        return absent("the interval of the goodput reaches down to nothing: no message may arrive")
+        return absent("the interval of the goodput includes 0: possibly no message arrives")
     why = (
-        f"one frame's latency, and {units.format_bytes(max(message.size_bytes - payload_bytes, 0.0))} "
-        f"behind it at {units.format_bps(goodput.value, 4)}"
+        f"latency of one frame, plus {units.format_bytes(max(message.size_bytes - payload_bytes, 0.0))} "
+        f"at {units.format_bps(goodput.value, 4)}"
         f"{f'; {frame.why}' if math.isinf(high) and frame.why else ''}"
     )
     bases = (frame.basis, goodput.basis, "derived")
@@ -187,9 +187,7 @@ def as_captured(
         return frame
     behind = max(1 - payload_bytes / message.size_bytes, 0.0)
     later = message.captured_s * behind
-    why = (
-        f"captured within {units.format_seconds(message.captured_s)}, and the last frame's latency"
-    )
+    why = f"capture time {units.format_seconds(message.captured_s)}, plus the latency of the last frame"
     bases = (frame.basis, "derived")
     high = frame.high + later if loss is None or not loss.high > 0 else math.inf
     found = Estimate(frame.value + later, frame.low + later, high, weakest(bases), why, bases)

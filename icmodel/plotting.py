@@ -1,4 +1,4 @@
-"""Plots of predictions over a parameter, as lines with intervals; also the style and the drawing of all plots.
+"""Plots of predictions over a parameter, as lines with intervals; style and drawing of all plots.
 
 A plot is a Vega-Lite specification. A notebook shows it without further packages; `Plot.save` draws it.
 """
@@ -127,8 +127,11 @@ def grid_plot(grid: xarray.Dataset, metric: str = "goodput_bps", over: str = "")
     Plot('Goodput over payload')
     >>> plot.save("goodput.svg")
     """
+    # Intervals, bases and the bottleneck are variables of the grid, but not metrics.
     metrics = [
-        str(name) for name in grid.data_vars if f"{name}_basis" in grid or _is_alone(grid, name)
+        name
+        for name in map(str, grid.data_vars)
+        if name != "bottleneck" and not name.endswith(("_low", "_high", "_basis"))
     ]
     if metric not in metrics:
         raise ReportError(f"the grid has no metric {metric!r}: {advice(metric, metrics)}")
@@ -152,12 +155,6 @@ def grid_plot(grid: xarray.Dataset, metric: str = "goodput_bps", over: str = "")
     if not rows:
         raise ReportError(f"the grid has no value of {metric}: plot another metric")
     return Plot(_grid_spec(grid, metric, over, rows))
-
-
-def _is_alone(grid: xarray.Dataset, name: object) -> bool:
-    """Whether a variable of a grid is a metric; intervals, bases and the bottleneck are not."""
-    plain = str(name)
-    return plain != "bottleneck" and not plain.endswith(("_low", "_high", "_basis"))
 
 
 def _is_numeric(grid: xarray.Dataset, dim: str) -> bool:
@@ -221,7 +218,7 @@ def _grid_spec(grid: xarray.Dataset, metric: str, over: str, rows: list[dict[str
     fixed = [
         _parameter(str(key), coordinate.item())
         for key, coordinate in grid.coords.items()
-        if coordinate.ndim == 0 and str(key) in SAID
+        if coordinate.ndim == 0 and str(key) in IN_SUBTITLE
     ]
     source = [str(grid.attrs[key]) for key in ("dataset", "variant") if key in grid.attrs]
     subtitle = [", ".join([*source, *fixed])] if source or fixed else []
@@ -285,7 +282,7 @@ def _grid_spec(grid: xarray.Dataset, metric: str, over: str, rows: list[dict[str
     }
 
 
-SAID = ("protocol", "payload_bytes", "rate_fps", "cores", "switches", "endpoints")
+IN_SUBTITLE = ("protocol", "payload_bytes", "rate_fps", "cores", "switches", "endpoints")
 """Parameters that the subtitle of a plot states if they are the same at all points."""
 
 
@@ -417,7 +414,7 @@ def save(plot: Spec, path: str | Path) -> None:
     Raises
     ------
     ReportError
-        If the extension is neither .svg nor .png, vl-convert is not installed, or the file cannot be written.
+        If the extension is not .svg or .png, vl-convert is not installed, or the file cannot be written.
     """
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:

@@ -1,4 +1,4 @@
-"""Read TOML texts as checked documents; an error names every mistake in a sentence of its own, with its line."""
+"""Read TOML texts as checked documents. An error lists every mistake in a sentence, with its line."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 
 
 def is_reference(text: str) -> bool:
-    """Whether a text is the name of a derived number, such as ``response.period_s``; a quantity starts with a digit."""
+    """Whether a text is the name of a derived number, such as ``response.period_s``, rather than a quantity."""
     return re.match(REFERENCE_PATTERN, text) is not None
 
 
@@ -132,7 +132,7 @@ class Document(BaseModel):
     @classmethod
     @cache
     def text_spellings(cls) -> Mapping[str, str]:
-        """Return the keys that are written as texts with units: a mapping from key, without suffix, to field."""
+        """Map the keys of texts with units, such as ``within``, to the names of their fields, such as ``within_s``."""
         fields = {name: quantity_kind(name) for name in cls.model_fields}
         return {name.removesuffix(f"_{kind}"): name for name, kind in fields.items() if kind}
 
@@ -279,7 +279,7 @@ class Form(Generic[D]):
     kinds : mapping
         Possible values of the key ``kind`` in a table, by the key of the table.
     example : str
-        Clause of the error message about a missing key: where to find an example of the keys.
+        End of the error message about a missing key; it tells where to find an example.
     samples : callable
         Function that makes placeholders for wrong values, so that the rest of a document can be checked.  It returns a
         mapping: key -> placeholder, or name of a list of tables -> key -> placeholder.
@@ -329,8 +329,7 @@ def read_document(text: str, file: str, form: Form[D]) -> tuple[D | None, Mistak
     Returns
     -------
     document : Document, optional
-        The document.  If the text has mistakes, the document without its wrong values, for further checks; None if no
-        document is left.
+        The document without wrong values, so that it can be checked further; None if no valid document is left.
     mistakes : Mistakes
         All mistakes of keys, shapes and units.
 

@@ -211,10 +211,10 @@ def while_all_passes(latency: Estimate, goodput: Estimate, produced_bps: float) 
     produced = units.format_bps(produced_bps)
     if goodput.high < least_bps:
         passes = units.format_bps(goodput.high)
-        why = f"at most {passes} of the {produced} that are produced pass: what waits grows without limit, or is lost"
+        why = f"at most {passes} of the produced {produced} pass: the queue grows without limit, or data is lost"
         bases = goodput.bases or (goodput.basis,)
         return Estimate(math.nan, math.inf, math.inf, goodput.basis, why, bases)
     if goodput.absent or latency.absent:
         return latency
-    why = f"less than the {produced} that are produced may pass: what waits may grow without limit, or be lost"
+    why = f"possibly not all of the produced {produced} pass: the queue may grow without limit, or data may be lost"
     return replace(latency, high=math.inf, why="; ".join(filter(None, (latency.why, why))))

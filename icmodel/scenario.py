@@ -1,4 +1,4 @@
-"""Scenario: one question to the model, as a frozen object. A value that no dataset could answer is an error."""
+"""Scenario: one question to the model, as a frozen object. A value that is invalid for every dataset is an error."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def html_table(
     """
     every = list(rows)
     if len(every) > MOST_ROWS:
-        left_out = f"{len(every) - MOST_ROWS} more rows: a data frame has all"
+        left_out = f"{len(every) - MOST_ROWS} more rows: convert to a data frame to see all"
         notes = (left_out, *notes)
     aligns = ["right" if name.startswith("#") else "left" for name in columns]
     head = _cells("th", [name.removeprefix("#") for name in columns], aligns)

@@ -13,7 +13,7 @@ from icmodel.report import page_of
 from icmodel.report.blocks import Page
 from icmodel.system import load, predict, system_names
 from icmodel.usecase import evaluate, usecase_names
-from icmodel.validate import Wishes, validate
+from icmodel.validate import ValidationOptions, validate
 
 if TYPE_CHECKING:
     from icmodel.report import Answer
@@ -38,8 +38,8 @@ def _makers() -> dict[str, Callable[[], Answer]]:
         makers[f"system {name}"] = lambda name=name: predict(load(name))  # type: ignore[misc]
     makers["compare imaging"] = partial(compare_interconnects, "imaging", [DATASET])
     makers["recommend lab-priorities"] = partial(recommend, "lab-priorities")
-    wishes = Wishes(kinds=("leave-one-out",), metrics=("goodput_bps",), most=8)
-    makers["validate"] = lambda: validate(load_dataset("dds-1g"), None, wishes)
+    options = ValidationOptions(kinds=("leave-one-out",), metrics=("goodput_bps",), most=8)
+    makers["validate"] = lambda: validate(load_dataset("dds-1g"), None, options)
     return makers
 
 

@@ -35,11 +35,14 @@ case $1 in
 esac
 """
 BAD = {
-    "no icprobe": ("#!/bin/sh\necho hello 1.0\n", "does not print its version"),
-    "no version": ("#!/bin/sh\necho icprobe\n", "does not print its version"),
+    "no icprobe": ("#!/bin/sh\necho hello 1.0\n", "does not print icprobe's version"),
+    "no version": ("#!/bin/sh\necho icprobe\n", "does not print icprobe's version"),
     "no JSON": ("#!/bin/sh\necho icprobe 0.1.0\n", "selfcheck` prints no JSON object"),
     "a failure": ("#!/bin/sh\necho broken >&2\nexit 3\n", "failed with exit code 3 (broken)"),
-    "a silent failure": ("#!/bin/sh\nexit 1\n", "failed with exit code 1 (it said nothing)"),
+    "a silent failure": (
+        "#!/bin/sh\nexit 1\n",
+        "failed with exit code 1 (without an error message)",
+    ),
     "no program": ("#!/no/such/interpreter\n", "does not start"),
     "a hang": ("#!/bin/sh\nexec sleep 60\n", "did not answer within 0.2 s"),
 }

@@ -11,19 +11,19 @@ import pytest
 from benchmarks.chooser.replay import Replay
 from benchmarks.chooser.synthetic import TRUTHS, TUNING, Synthetic
 from icmodel.calibrate.choose import (
-    CARRIED,
     FEW,
     LABELS,
+    WITHIN,
     Axes,
     Decision,
     Purpose,
     Surface,
-    carried,
     choose,
-    edges,
+    near_saturation,
     overloaded,
     surface,
     surfaces,
+    within_capacity,
 )
 from icmodel.calibrate.planner import scores
 from icmodel.calibrate.runs import (
@@ -194,17 +194,17 @@ def _after(before: Surface, run: Run, asked: tuple[Run, ...]) -> np.ndarray:
 
 def test_what_the_path_does_not_carry_is_not_asked_for(fitted: dict[str, Surface]) -> None:
     """The truth is near enough: a fifth above what is carried is out, a fifth below it is in."""
-    kept = set(carried(fitted, GRID))
+    kept = set(within_capacity(fitted, GRID))
     for run in GRID:
         able = TUNING.result(replace(run, load_bps=math.inf))["goodput_bps"]
         assert run in kept or not run.load_bps < 0.8 * able
         assert run not in kept or run.unlimited or run.load_bps < 1.2 * able
-    assert carried({}, GRID) == list(GRID)
+    assert within_capacity({}, GRID) == list(GRID)
 
 
 def test_edges_are_where_the_path_begins_to_carry_a_load(fitted: dict[str, Surface]) -> None:
     """The truth is near enough: all of it arrives at the first run, and a little below it not."""
-    found = edges(fitted, GRID)
+    found = near_saturation(fitted, GRID)
     assert found
     assert not any(run.unlimited for run in found)
     assert all(run not in GRID for run in found)
@@ -219,7 +219,7 @@ def test_edges_are_where_the_path_begins_to_carry_a_load(fitted: dict[str, Surfa
         elif 1.5 * _carried(least) < load < 0.8 * _carried(most):
             first, second = sizes
             assert second == pytest.approx(1.1 * first, rel=0.01)
-            assert load < 1.05 / CARRIED * _carried(Run(protocol, first))
+            assert load < 1.05 / WITHIN * _carried(Run(protocol, first))
             below = (Run(protocol, round(share * first)) for share in (0.8, 0.85, 0.9, 0.95))
             assert load > min(_carried(run) for run in below)
             asked += 1
@@ -232,8 +232,8 @@ def _carried(run: Run) -> float:
 
 def test_no_edge_is_told_where_all_or_nothing_is_carried(fitted: dict[str, Surface]) -> None:
     for load in (1e6, 1e12):
-        assert edges(fitted, [replace(run, load_bps=load) for run in GRID]) == []
-    assert edges({}, GRID) == []
+        assert near_saturation(fitted, [replace(run, load_bps=load) for run in GRID]) == []
+    assert near_saturation({}, GRID) == []
 
 
 def test_runs_that_ask_too_much_are_bought_all_or_not_at_all(fitted: dict[str, Surface]) -> None:

@@ -64,7 +64,7 @@ def test_first_runs_that_the_hypervisor_disturbed_are_asked_until_one_counts() -
     before: list[Done] = []
     asked: list[set[Run]] = []
     for step in range(4):
-        turns = plan.decide(step, before).turns
+        turns = plan.plan_step(step, before).turns
         before += [Done(step, run, repeat, system.measure(run, repeat)) for run, repeat in turns]
         asked.append({run for run, _ in turns})
     assert asked[1] <= asked[2]
@@ -374,8 +374,8 @@ def test_damaged_records_are_said(tmp_path: Path) -> None:
         ({"protocols": ("carrier pigeon",)}, "carrier pigeon cannot be measured"),
         ({"protocols": ()}, "none cannot be measured"),
         ({"least_payload_bytes": 0}, "are not a range"),
-        ({"loads": (0.5,)}, "must include infinity"),
-        ({"budget_s": 0.0}, "a budget of 0 s has no time for a run"),
+        ({"loads": (0.5,)}, "the loads 0.5 are not possible"),
+        ({"budget_s": 0.0}, "a budget of 0 s is too short for a run"),
         ({"error_ratio": 1.0}, "an error of 100 % is not possible"),
         ({"cores": 0}, "0 cores are not possible: give 1 to 64"),
         ({"mtu_bytes": 10}, "an MTU of 10 B is not possible"),

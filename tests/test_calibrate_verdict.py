@@ -150,7 +150,7 @@ def test_a_use_case_that_no_run_can_decide_is_refused(usecase: Any) -> None:
 def test_a_use_case_that_some_runs_can_decide_is_not_refused() -> None:
     motion = load_usecase("motion-control")
     refuse_undecidable(motion, settings(None, protocols=("tcp",), cores=4))
-    with pytest.raises(CalibrationError, match="4 cores are asked for, so give --cores 4"):
+    with pytest.raises(CalibrationError, match="4 cores are needed, so give --cores 4"):
         refuse_undecidable(motion, settings(None, protocols=("tcp",)))
 
 

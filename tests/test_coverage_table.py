@@ -6,7 +6,7 @@ import pytest
 
 import coverage_table
 from icmodel.dataset import load
-from icmodel.validate import Wishes, validate
+from icmodel.validate import ValidationOptions, validate
 from icmodel.validate.validation import HELD_OUT, LEAVE_ONE
 from search import mostly_long
 
@@ -31,8 +31,8 @@ def test_the_page_shows_what_was_measured() -> None:
     ),
 )
 def test_goodput_by_corrected_is_covered_as_promised(name: str, kind: str) -> None:
-    wishes = Wishes((kind,), ("goodput_bps",), worst=0)
-    (trial,) = validate(load(name), "corrected", wishes).trials
+    options = ValidationOptions((kind,), ("goodput_bps",), worst=0)
+    (trial,) = validate(load(name), "corrected", options).trials
     covered = trial.metrics["goodput_bps"].score.coverage
     assert covered is not None
     assert 0.85 <= covered.share <= 0.95

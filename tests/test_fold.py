@@ -144,7 +144,7 @@ def test_no_other_run_of_a_held_out_point_is_fitted() -> None:
     folded = fold([record("a"), held_out("b", payload_bytes=700), record("c", payload_bytes=700)])
     assert {point.payload_bytes for point in folded.points} == {1472}
     assert fate(folded, "c") == APART
-    assert "may not see it" in why(folded, "c")
+    assert "no fit may use it" in why(folded, "c")
 
 
 def test_held_out_runs_alone_are_no_dataset() -> None:
@@ -166,7 +166,7 @@ def test_trials_of_a_search_and_uncovered_runs_are_kept_apart_by_name() -> None:
     )
     assert {item.run for item in folded.account.fates} == {"a", "trial", "late", "good"}
     assert "a search" in why(folded, "trial")
-    assert "beside it" in why(folded, "late")
+    assert "another stream of the plan" in why(folded, "late")
     assert fate(folded, "good") == USED
     assert rows(folded)[0].n == 2
 
@@ -266,12 +266,12 @@ def test_repeats_of_other_lengths_are_not_mixed() -> None:
 
 def test_a_plan_in_two_forms_is_remarked() -> None:
     records = [record("a", plan={}), record("b", plan={"digest": "e" * 64})]
-    (said,) = (text for text in fold(records).account.remarks if "forms" in text)
-    assert said.startswith("The plan grid was carried out in 2 forms")
+    (said,) = (text for text in fold(records).account.remarks if "versions" in text)
+    assert said.startswith("The plan grid was run in 2 versions")
 
 
 def test_a_virtual_link_without_a_line_rate_is_remarked() -> None:
-    assert any("line rate is not known" in text for text in fold([record("a")]).account.remarks)
+    assert any("line rate is unknown" in text for text in fold([record("a")]).account.remarks)
     told = fold([record("a")], Settings(line_rate_bps=1e8))
     assert told.account.remarks == ()
     assert told.document["interconnect"] == {
@@ -286,8 +286,8 @@ def test_runs_faster_than_the_line_are_remarked() -> None:
     records = [record("a", result={"goodput_bps": 5e8}), record("b", result={"goodput_bps": 9e6})]
     told = fold(records, Settings(line_rate_bps=1e7)).account.remarks
     assert told == (
-        "1 runs reached more than the line rate of 10 Mb/s, up to 500 Mb/s (run a): that rate or "
-        "these runs are wrong, and no prediction goes beyond it.",
+        "1 runs exceeded the line rate of 10 Mb/s, up to 500 Mb/s (run a): the line rate or these "
+        "runs are wrong, and no prediction exceeds the line rate.",
     )
     depth = {"interconnect": {"burst_bytes": 1e8}}
     assert fold(records, Settings(line_rate_bps=1e7, about=depth)).account.remarks == ()

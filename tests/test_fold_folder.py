@@ -96,7 +96,7 @@ def test_it_is_rebuilt_byte_for_byte(folder: Path, tmp_path: Path) -> None:
 
 
 def test_held_out_runs_are_spoken_of_where_there_are_any(folder: Path, tmp_path: Path) -> None:
-    held = "A held-out run stands in `held-out.csv`"
+    held = "A held-out run has its own rows in `held-out.csv`"
     assert held in (folder / "README.md").read_text(encoding="utf-8")
     none = [text for text in lines() if not json.loads(text).get("plan", {}).get("held_out")]
     fold_files([write(tmp_path / "none.jsonl", *none)], tmp_path / "none", CHOSEN)
@@ -251,6 +251,6 @@ def test_what_was_met_in_reading_stays_told(tmp_path: Path) -> None:
     before = files(tmp_path / "lab")
     account = json.loads(before["folded.json"])
     assert account["records"]["given_twice"] == 29
-    assert "was cut" in account["notes"][0]
+    assert "is incomplete" in account["notes"][0]
     rebuild(tmp_path / "lab")
     assert files(tmp_path / "lab") == before

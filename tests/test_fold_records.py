@@ -94,9 +94,7 @@ def test_a_last_line_that_was_cut_is_left_out_and_noted(tmp_path: Path) -> None:
         torn.write_bytes(path.read_bytes() + line("c").encode()[:kept])
         reading = read_records([torn])
         assert [record.run for record in reading.records] == ["a", "b"]
-        assert reading.notes == (
-            f"torn-{kept}.jsonl: the last line was cut while it was written and is left out",
-        )
+        assert reading.notes == (f"torn-{kept}.jsonl: the last line is incomplete and is left out",)
 
 
 def test_a_whole_last_line_needs_no_line_feed(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_a_rate_agrees_with_its_bytes_and_seconds_however_it_is_rounded(
 
 
 def test_a_rate_unlike_its_counts_is_refused_with_both() -> None:
-    with pytest.raises(RecordError, match=r"1000 B in 1 s are 8 kb/s, not the 9 kb/s it prints"):
+    with pytest.raises(RecordError, match=r"1000 B in 1 s are 8 kb/s, not the printed 9 kb/s"):
         check_rate(exact(9000.0), bits_per_second(exact(1000.0), exact(1.0)), "1000 B in 1 s", 1e-3)
 
 
@@ -44,7 +44,9 @@ def test_a_loss_agrees_with_its_packets_in_two_digits(lost: int, more: int) -> N
     check_loss(printed(f"{100 * lost / of:.2f}"), lost, of, "it")
 
 
-@pytest.mark.parametrize(("lost", "of", "why"), [(3, 2, "impossible"), (1, 2, "not the 12 %")])
+@pytest.mark.parametrize(
+    ("lost", "of", "why"), [(3, 2, "impossible"), (1, 2, "not the printed loss of 12 %")]
+)
 def test_a_loss_that_cannot_be_is_refused(lost: int, of: int, why: str) -> None:
     with pytest.raises(RecordError, match=why):
         check_loss(printed("12"), lost, of, "it")
@@ -55,7 +57,7 @@ def test_counts_and_shares_are_compared_with_their_parts() -> None:
     check_share(0.25, 0.25004, "1 of 4")
     with pytest.raises(RecordError, match=r"two streams are 4, which contradicts the sum \(3\)"):
         check_count(3, 4, "two streams", "the sum")
-    with pytest.raises(RecordError, match=r"1 of 4 are 25\.0000%, not the 26\.0000%"):
+    with pytest.raises(RecordError, match=r"1 of 4 are 25\.0000%, not the printed 26\.0000%"):
         check_share(0.26, 0.25, "1 of 4")
 
 

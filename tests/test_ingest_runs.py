@@ -74,7 +74,7 @@ def test_a_damaged_run_refuses_its_file(tmp_path: Path) -> None:
         for name in ("perftest-post-list.txt", "perftest-cut-off.txt")
     ]
     [file] = in_files(tmp_path, {"both.txt": "\n".join(texts)})
-    with pytest.raises(RecordError, match=r"run 2 at line .*has not a number under each"):
+    with pytest.raises(RecordError, match=r"run 2 at line .*does not have one number for each"):
         ingest([file])
 
 
@@ -102,7 +102,7 @@ def test_runs_too_different_for_one_default_size_are_refused(tmp_path: Path) -> 
     files = in_files(tmp_path, {"a.txt": text, "b.txt": slow})
     with pytest.raises(
         RecordError,
-        match="payload_bytes would be assumed for 2 runs, and the repeats of rtt_half_mean_s",
+        match="payload_bytes would be assumed for 2 runs, but the repeats of rtt_half_mean_s",
     ):
         ingest(files)
     labels = {"a.txt": Labels(payload_bytes=64), "b.txt": Labels(payload_bytes=9000)}

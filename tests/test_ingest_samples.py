@@ -226,7 +226,7 @@ REFUSED = {
     "iperf3/issue1261_omit_text.txt": TEXT_OF_IPERF3,
     "iperf3/issue1892_udp_counter_overflow.txt": TEXT_OF_IPERF3,
     "iperf3/issue822_impossible_cpu.json": "a fragment",
-    "iperf3/omnt_json_stream_intervals.jsonl": "without an end event",
+    "iperf3/omnt_json_stream_intervals.jsonl": "but no end event",
     "iperf3/pkb_iperf3_test_1.txt": TEXT_OF_IPERF3,
     "iperf3/pkb_iperf3_test_2.txt": TEXT_OF_IPERF3,
     "iperf3/selfhealing_3.1.3_udp_k1000_netem10.txt": TEXT_OF_IPERF3,

@@ -110,7 +110,7 @@ def test_a_number_comes_through_exactly(size: int, megabits: Decimal) -> None:
         ({"size": {"unit": "B"}}, "has no field"),
         ({"size": {"field": "payload_bytes"}}, "has no unit"),
         ({"size": {"field": "payload_bytes", "unit": "KB"}}, "unclear prefix"),
-        ({"size": {"field": "goodput"}}, "it is an axis"),
+        ({"size": {"field": "goodput"}}, "use an axis"),
         ({"size": {"field": "cpu_recv", "unit": "percent"}}, "in % or 1"),
         ({"size": {"field": "low", "of": "goodput_bps", "unit": "b/s"}}, "no column is mapped"),
         ({"size": {**SIZE, "colour": "red"}}, "unknown key"),

@@ -13,7 +13,7 @@ import checkout
 import icmodel
 from conftest import run
 from icmodel.dataset import catalogue
-from icmodel.validate import Wishes, validate
+from icmodel.validate import ValidationOptions, validate
 from icmodel.validate.validation import KINDS
 from ingest_cases import read
 
@@ -196,7 +196,7 @@ def test_what_an_interpreter_shows_of_an_object_is_a_short_line(name: str) -> No
 
 def test_what_is_shown_of_results_is_a_short_line(tmp_path: Path) -> None:
     data = icmodel.load("ethernet-10g-2012")
-    found = validate(data, "corrected", Wishes(KINDS[:1], ("goodput_bps",), most=2))
+    found = validate(data, "corrected", ValidationOptions(KINDS[:1], ("goodput_bps",), most=2))
     got = read("perftest/write_bw_gb.txt")
     for one in (found, got, found.trials[0]):
         assert len(repr(one)) < 400, type(one)

@@ -89,7 +89,7 @@ def test_motion_control_is_impossible_and_shows_the_arithmetic(motion: Recommend
     assert (found.verdict, found.exit_code, found.front) == (NOT_MET, 1, ())
     assert found.searched.fail == found.searched.counts.all
     said = " ".join(line for one in found.physics for line in one.sentences())
-    for number in ("64 kb", "3 µs", "21.33 Gb/s > 10 Gb/s", "50 m of cable", "213.5 ns"):
+    for number in ("64 kb", "3 µs", "21.33 Gb/s, more than 10 Gb/s", "50 m of cable", "213.5 ns"):
         assert number in said
     met = {one.verdict.requirement.name for one in found.nearest if one.verdict.outcome == MET}
     assert met == {"what is produced arrives"}  # though late

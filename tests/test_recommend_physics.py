@@ -31,7 +31,7 @@ def test_motion_control_is_too_much_for_its_links() -> None:
     assert first.cable_s == pytest.approx(50 * 4.27e-9)
     assert first.least_s == pytest.approx(32e3 / 10e9 + 213.5e-9)
     both, own = first.sentences()
-    assert "64 kb in 3 µs were 21.33 Gb/s > 10 Gb/s" in both
+    assert "64 kb over one link within 3 µs would need 21.33 Gb/s, more than 10 Gb/s" in both
     assert "50 m of cable take 213.5 ns" in own
     assert "11.48 Gb/s" in own
 

@@ -9,12 +9,14 @@ from icmodel.dataset.dataset import PROMISED
 from icmodel.report import page_of
 from icmodel.report.validation import conclude, verdicts, words
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
-from icmodel.validate import Validation, Wishes, validate
+from icmodel.validate import Validation, ValidationOptions, validate
 
 
 @pytest.fixture(scope="module")
 def found() -> Validation:
-    return validate(load("mpi-infiniband-roce"), "corrected", Wishes(("leave-one-out",), most=40))
+    return validate(
+        load("mpi-infiniband-roce"), "corrected", ValidationOptions(("leave-one-out",), most=40)
+    )
 
 
 def test_coverage_decides_and_the_worst_comes_first(found: Validation) -> None:
@@ -42,8 +44,8 @@ def test_the_first_page_has_the_shares_of_the_scores(found: Validation) -> None:
 
 def test_the_command_has_every_option_that_was_given() -> None:
     data = load("dds-1g")
-    wishes = Wishes(("leave-one-out",), ("goodput_bps",), (1448,), 3, 0, data)
-    line = " ".join(words(Validation(data, "corrected", (), {}, {}, {}, wishes)))
+    options = ValidationOptions(("leave-one-out",), ("goodput_bps",), (1448,), 3, 0, data)
+    line = " ".join(words(Validation(data, "corrected", (), {}, {}, {}, options)))
     assert line == (
         "validate dds-1g --variant corrected --folds leave-one-out --metric goodput_bps --break 1448 B "
         "--most 3 --worst 0 --runs dds-1g"

@@ -136,7 +136,9 @@ def test_options_never_measured_together_take_the_payloads_of_those_most_alike()
     sizes = {64, 65507, *(row.payload_bytes for rows in alike for row in rows)}
     axes = values_of(icmodel.Model(data, "hybrid"), **asked, **dict([BATCHED]))
     assert axes["payload_bytes"] == tuple(sorted(sizes))  # type: ignore[type-var]
-    with pytest.raises(OutOfDomain, match="no rows at these options: see `icmodel datasets show"):
+    with pytest.raises(
+        OutOfDomain, match="no rows at these options: choose options that `icmodel datasets show"
+    ):
         values_of(icmodel.Model(data, "corrected"), **asked, **dict([BATCHED]))
 
 

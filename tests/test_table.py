@@ -102,7 +102,9 @@ def test_texts_of_files_are_escaped() -> None:
 def test_a_long_table_counts_what_it_leaves_out() -> None:
     page = Page(html_table("many", ("row",), [(str(k),) for k in range(1000)], ["a note"]))
     assert page.names.count("td") == MOST_ROWS
-    assert {f"{1000 - MOST_ROWS} more rows: a data frame has all", "a note"} <= set(page.texts)
+    assert {f"{1000 - MOST_ROWS} more rows: convert to a data frame to see all", "a note"} <= set(
+        page.texts
+    )
 
 
 def test_verdicts_have_a_sign_and_a_colour() -> None:

@@ -19,7 +19,7 @@ from icmodel.fits.fits import Fits
 from icmodel.model import Model
 from icmodel.report.validation import error_plot
 from icmodel.scenario import Scenario
-from icmodel.validate import Validation, Wishes, document, validate
+from icmodel.validate import Validation, ValidationOptions, document, validate
 from icmodel.validate.folds import answers, answers_of, leave_one_out, question
 from icmodel.validate.validation import (
     HELD_OUT,
@@ -186,7 +186,7 @@ def with_held_out(folder: Path) -> Dataset:
 
 
 def test_held_out_runs_are_asked_one_by_one(tmp_path: Path) -> None:
-    found = validate(with_held_out(tmp_path), wishes=Wishes(kinds=(HELD_OUT,)))
+    found = validate(with_held_out(tmp_path), options=ValidationOptions(kinds=(HELD_OUT,)))
     (trial,) = found.trials
     ((metric, tested),) = trial.metrics.items()
     assert (trial.folds, metric, tested.score.n, tested.score.points) == (1, "latency_mean_s", 3, 1)
@@ -196,17 +196,22 @@ def test_held_out_runs_are_asked_one_by_one(tmp_path: Path) -> None:
 
 
 def test_kinds_without_a_fold_are_refused_with_the_reason(data: Dataset, tmp_path: Path) -> None:
-    wishes = Wishes(kinds=(LEAVE_BREAK, LEAVE_SIZES, HELD_OUT), breaks_bytes=(1,))
-    with pytest.raises(DatasetError, match=r"sides of a break, and it has no held-out runs at all"):
-        validate(data, wishes=wishes)
+    options = ValidationOptions(kinds=(LEAVE_BREAK, LEAVE_SIZES, HELD_OUT), breaks_bytes=(1,))
+    with pytest.raises(DatasetError, match=r"sides of a break, and it has no held-out runs"):
+        validate(data, options=options)
     with pytest.raises(DatasetError, match="no held-out runs of these metrics"):
-        validate(with_held_out(tmp_path), wishes=Wishes(kinds=(HELD_OUT,), metrics=("cpu_recv",)))
+        validate(
+            with_held_out(tmp_path),
+            options=ValidationOptions(kinds=(HELD_OUT,), metrics=("cpu_recv",)),
+        )
 
 
 def test_wishes_choose(data: Dataset) -> None:
-    wishes = Wishes(kinds=(LEAVE_ONE,), metrics=("cpu_recv",), most=5, worst=2)
+    options = ValidationOptions(kinds=(LEAVE_ONE,), metrics=("cpu_recv",), most=5, worst=2)
     steps: list[tuple[int, int]] = []
-    found = validate(data, wishes=wishes, progress=lambda done, total: steps.append((done, total)))
+    found = validate(
+        data, options=options, progress=lambda done, total: steps.append((done, total))
+    )
     (trial,) = found.trials
     assert trial.folds == 5
     assert trial.metrics.keys() == {"cpu_recv"}
@@ -216,13 +221,13 @@ def test_wishes_choose(data: Dataset) -> None:
 
 def test_what_is_no_kind_variant_or_metric_is_refused(data: Dataset) -> None:
     with pytest.raises(ScenarioError, match=r"no kind of fold 'fold'.*leave-one-out"):
-        validate(data, wishes=Wishes(kinds=("fold",)))
+        validate(data, options=ValidationOptions(kinds=("fold",)))
     with pytest.raises(ScenarioError, match="no variant"):
         validate(data, "best")
     with pytest.raises(
         DatasetError, match=r"no measured or tabulated rows of 'loss_rate'.*cpu_recv"
     ):
-        validate(data, wishes=Wishes(metrics=("loss_rate",)))
+        validate(data, options=ValidationOptions(metrics=("loss_rate",)))
 
 
 # --- document, plot, command ------------------------------------------------------------------

@@ -84,7 +84,7 @@ def test_requests_above_what_can_be_had_leave_together_whatever_their_load(data:
     (together,) = [fold for fold in folds if more[0] in fold.test]
     assert set(together.test) == set(more)
     assert not set(more) & set(together.train.points)
-    assert "asked too much" in together.name
+    assert "overload" in together.name
     assert len(folds) == len(leave_one_out(data)) + 1
 
 

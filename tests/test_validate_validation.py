@@ -11,7 +11,7 @@ import pytest
 from fits_case import dataset, row
 from icmodel.cli import main
 from icmodel.dataset import Dataset, load
-from icmodel.validate import Choice, Wishes, choose, validate
+from icmodel.validate import Choice, ValidationOptions, choose, validate
 from icmodel.validate.validation import AT_MOST_ROWS, LEAST_ANSWERS, LEAVE_ONE, MOST_FOLDS, TIE
 
 SIZES = tuple(int(size) for size in np.unique(np.geomspace(64, 60_000, 34).astype(int)))
@@ -31,16 +31,16 @@ def test_the_variant_with_the_smaller_errors_is_chosen(power: float, expected: s
     seen: list[tuple[int, int]] = []
     choice = choose(made(power), lambda done, of: seen.append((done, of)))
     assert choice.variant == expected
-    assert choice.why.startswith(f"{expected} answers by default: ")
+    assert choice.why.startswith(f"the default variant is {expected}: ")
     assert seen == [(k + 1, 2 * MOST_FOLDS) for k in range(2 * MOST_FOLDS)]
 
 
 def test_the_reason_says_the_ratio_of_the_median_errors() -> None:
     data = made(0.35)
-    wishes = Wishes((LEAVE_ONE,), ("goodput_bps",), most=MOST_FOLDS)
+    options = ValidationOptions((LEAVE_ONE,), ("goodput_bps",), most=MOST_FOLDS)
     medians = []
     for variant in ("corrected", "hybrid"):
-        (trial,) = validate(data, variant, wishes).trials
+        (trial,) = validate(data, variant, options).trials
         medians.append(trial.metrics["goodput_bps"].score.errors.median)
     ratio = medians[1] / medians[0]
     assert ratio < TIE
@@ -52,8 +52,8 @@ def test_few_rows_are_answered_by_corrected() -> None:
     few = replace(data, points=data.points[:29])
     assert choose(few) == Choice(
         "corrected",
-        "corrected answers by default: no metric has 30 measured or tabulated rows to compare the "
-        "variants by",
+        "the default variant is corrected: no metric has 30 measured or tabulated rows, by which "
+        "variants are compared",
     )
     assert LEAST_ANSWERS < MOST_FOLDS < AT_MOST_ROWS
 
@@ -82,9 +82,9 @@ def test_ingest_says_which_variant_and_why_and_keeps_what_is_asked_for(
     assert main([*asked, "-o", str(tmp_path / "own")]) == 0
     said = capsys.readouterr().out
     assert "variant hybrid" in said
-    assert "hybrid answers by default: median errors" in said
+    assert "the default variant is hybrid: median errors" in said
     assert load(tmp_path / "own").default_variant == "hybrid"
-    assert "hybrid answers by default" in (tmp_path / "own" / "README.md").read_text()
+    assert "the default variant is hybrid" in (tmp_path / "own" / "README.md").read_text()
     assert main([*asked, "--default-variant", "corrected", "-o", str(tmp_path / "said")]) == 0
-    assert "answers by default" not in capsys.readouterr().out
+    assert "default variant is" not in capsys.readouterr().out
     assert load(tmp_path / "said").default_variant == "corrected"

@@ -64,7 +64,7 @@ def test_large_groups_are_built_with_fewer_members() -> None:
     assert max(sizes.values()) == 2
     kept = set(copy.system.devices)
     assert all({one.source, one.sink} <= kept for one in copy.system.streams.values())
-    assert "of each group at most 2 are built" in copy.left_out[0]
+    assert "at most 2 of each group are built" in copy.left_out[0]
 
 
 def changed(part: str, **fields: Any) -> Any:
@@ -97,7 +97,7 @@ def test_features_missing_in_the_lab_are_listed(part: str, fields: Any, said: st
         (
             "links",
             {"interconnect": "infiniband"},
-            "is infiniband, and the lab's links are ethernet",
+            "is infiniband, but the lab's links are ethernet",
         ),
         ("links", {"name": "A<->S#1"}, "verify a system without parallel links"),
         ("ports", {"scheduler": CreditBased(idle_slopes_bps={5: 1e7})}, "scheduled by cbs"),
@@ -107,7 +107,11 @@ def test_features_missing_in_the_lab_are_listed(part: str, fields: Any, said: st
             "scheduled by gates",
         ),
         ("ports", {"scheduler": Dscp(classes={5: "ef"})}, "scheduled by dscp"),
-        ("streams", {"protocol": "rc"}, "sent by rc, and icprobe sends tcp, udp, ethernet, zeromq"),
+        (
+            "streams",
+            {"protocol": "rc"},
+            "sent by rc, but icprobe only sends tcp, udp, ethernet, zeromq",
+        ),
         ("streams", {"options": {"offload": "off"}}, "the option offload = off"),
     ],
 )

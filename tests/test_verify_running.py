@@ -131,7 +131,7 @@ def test_a_missing_right_to_make_networks_is_reported(
 def test_a_missing_icprobe_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("icmodel.probing.probe._places", lambda: iter(()))
+    monkeypatch.setattr("icmodel.probing.probe.PROBE", "no-such-probe")
     assert main(("verify", "lab-two-senders", "-o", str(tmp_path / "two"), *SHORT)) == 2
     assert "icprobe is not installed" in capsys.readouterr().err
 
@@ -158,9 +158,10 @@ def test_stream_arguments_describe_the_traffic() -> None:
     [
         ([(0.0, 4.5), (0.0, 4.5)], 1.0),  # 0.3 s beside the traffic: warm-up and tail cover them
         ([(0.0, 4.5), (0.5, 5.0)], 1.0),
-        ([(0.0, 4.5), (1.2, 5.7)], 0.5),  # 0.5 s beyond each of both
+        ([(0.0, 4.5), (1.2, 5.7)], 0.75),  # 0.5 s of one end of each window
         ([(0.0, 4.5), (9.0, 13.5)], 0.0),
-        ([(0.0, 6.2), (0.0, 4.2)], 0.0),
+        ([(0.0, 6.2), (0.0, 4.2)], 0.5),
+        ([(0.0, 4.2), (1.2, 5.4), (2.4, 6.6)], 0.3),  # 1.4 s of the first and of the last window
     ],
 )
 def test_the_overlap_counts_only_certain_traffic(

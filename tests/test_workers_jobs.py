@@ -15,7 +15,7 @@ from icmodel import __version__
 from icmodel.dataset import Dataset, load
 from icmodel.errors import ClusterError, DatasetError
 from icmodel.model import Model
-from icmodel.validate import Wishes
+from icmodel.validate import ValidationOptions
 from icmodel.validate.validation import HELD_OUT, LEAVE_ONE, Plan
 from icmodel.workers.pool import answer, name_for_workers, pickled, prepare, same_dataset
 
@@ -39,7 +39,10 @@ def test_a_job_is_small_and_its_answer_the_same(data: Dataset) -> None:
 
 
 def test_models_and_plans_of_folds_are_small_too(data: Dataset) -> None:
-    model, plan = Model(data, "hybrid"), Plan(LEAVE_ONE, data, ("goodput_bps",), Wishes())
+    model, plan = (
+        Model(data, "hybrid"),
+        Plan(LEAVE_ONE, data, ("goodput_bps",), ValidationOptions()),
+    )
     assert len(plan) > 20
     for one in (model, plan):
         assert len(body := pickled(one, "test")) < 1000
@@ -51,7 +54,7 @@ def test_models_and_plans_of_folds_are_small_too(data: Dataset) -> None:
     ]
     with pytest.raises(IndexError):
         plan[len(plan)]
-    assert len(Plan(HELD_OUT, data, (), Wishes())) == 0
+    assert len(Plan(HELD_OUT, data, (), ValidationOptions())) == 0
 
 
 def test_a_dataset_that_no_folder_has_is_sent_with_its_rows(data: Dataset) -> None:

@@ -25,7 +25,7 @@ from icmodel.validate import validate
 from icmodel.workers import Work, connect, pool
 from search import mostly_long
 from sweep_case import BLOCK, CENTRAL, FORMATS, QUESTION, content
-from workers_case import WISHES, asked, raced, searched, validated
+from workers_case import OPTIONS, asked, raced, searched, validated
 
 POOL = importlib.import_module("icmodel.workers.pool")
 SUM = Work("sum", "number")
@@ -131,7 +131,7 @@ def test_a_cluster_validates_searches_and_races_alike(
 
     # By the command line, which connects by itself.
     data, place = asked_of_all[0], tmp_path / "found.json"
-    words = ["--folds", ",".join(WISHES.kinds), "--most", str(WISHES.most), "-o", str(place)]
+    words = ["--folds", ",".join(OPTIONS.kinds), "--most", str(OPTIONS.most), "-o", str(place)]
     assert main(["validate", str(data.folder), *words, "--cluster", dask.address]) == 0
     assert place.read_text() == own["validation"]
 
@@ -183,7 +183,7 @@ def test_workers_of_another_version_or_dataset_are_refused(
         with pytest.raises(ClusterError, match=said):
             sweep_to_file(model, tmp_path / "grid.csv", client=client, **QUESTION)
         with pytest.raises(ClusterError, match=said):
-            validate(model.data, "corrected", WISHES, client=client)
+            validate(model.data, "corrected", OPTIONS, client=client)
 
 
 @pytest.mark.parametrize("command", [["recommend", "imaging"], ["validate", "rmi-1g-2009"]])

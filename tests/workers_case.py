@@ -11,7 +11,7 @@ from icmodel.dataset import Dataset
 from icmodel.documents import json_text
 from icmodel.recommend.recommending import recommend
 from icmodel.system import OpenSystem
-from icmodel.validate import Wishes, document, validate
+from icmodel.validate import ValidationOptions, document, validate
 from icmodel.validate.validation import LEAVE_BREAK, LEAVE_CURVE, LEAVE_ONE
 from recommend_case import opened, too_slow
 from validate_case import law
@@ -24,7 +24,7 @@ rate = ["6700/s", "as-produced", "whole-messages"]
 priority = [0, 2, 4, 6]
 """
 """Choices whose search ends at the fewest changes, so that workers predict designs ahead that are never read."""
-WISHES = Wishes(kinds=(LEAVE_ONE, LEAVE_CURVE, LEAVE_BREAK), most=8)
+OPTIONS = ValidationOptions(kinds=(LEAVE_ONE, LEAVE_CURVE, LEAVE_BREAK), most=8)
 FIELD = {name: variant(name) for name in ("appendix-h", "corrected")}
 
 
@@ -36,7 +36,7 @@ def asked(folder: Path) -> tuple[Dataset, OpenSystem]:
 def validated(data: Dataset, **workers: Any) -> str:
     """The validation as a document; its progress is checked."""
     told: list[tuple[int, int]] = []
-    found = validate(data, None, WISHES, lambda *done: told.append(done), **workers)
+    found = validate(data, None, OPTIONS, lambda *done: told.append(done), **workers)
     total = sum(trial.folds for trial in found.trials)
     assert told == [(done, total) for done in range(1, total + 1)]
     return json_text(document(found))

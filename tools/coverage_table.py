@@ -16,7 +16,7 @@ from icmodel.dataset import catalogue, load
 from icmodel.dataset.dataset import FILE, PROMISED, Kinds, coverage_text
 from icmodel.errors import DatasetError
 from icmodel.model import VARIANTS
-from icmodel.validate import Wishes, validate
+from icmodel.validate import ValidationOptions, validate
 from icmodel.validate.document import KINDS, coverages
 from icmodel.validate.validation import HELD_OUT
 
@@ -37,10 +37,10 @@ def measure(name: str) -> None:
     found: dict[str, Kinds] = {}
     for variant in VARIANTS:
         folds = (HELD_OUT,) if large and variant == "hybrid" else KINDS
-        wishes = Wishes(folds, most=MOST if large else None, worst=0)
+        options = ValidationOptions(folds, most=MOST if large else None, worst=0)
         print(name, variant, file=sys.stderr)
         try:
-            found[variant] = coverages(validate(data, variant, wishes))
+            found[variant] = coverages(validate(data, variant, options))
         except DatasetError:
             return
     if any(trial["metrics"] for kinds in found.values() for trial in kinds.values()):

@@ -1,9 +1,9 @@
 """Choose the next runs of a calibration, from surfaces fitted to the values measured so far.
 
-The gain of a candidate run has a closed form, since the variance of a Gaussian process does not depend on the measured
-value.  By default the gain is the reduction of the expected error over the domain.  With a use case, it is the expected
-number of undecided requirements that the run would decide.  The runs of a batch are chosen one by one.  Each choice
-treats the runs chosen before as measured.
+By default, the gain of a candidate run is the reduction of the expected error over the domain.  With a use case, it is
+the expected number of undecided requirements that the run would decide.  Both have a closed form, since the variance of
+a Gaussian process does not depend on the measured value.  The runs of a batch are chosen one by one; each choice treats
+the runs chosen before as measured.
 
 A surface is a process of `icmodel.fits`: costs per frame, byte and packet, and a Gaussian process over the
 residuals.  Predictions and scores come from the model, not from surfaces.
@@ -41,7 +41,7 @@ TINY = 1e-15
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Undecided requirement: a metric of a run may lie above or below a limit.
+    """Undecided requirement: the metric of a run may lie above or below the limit.
 
     ``limit`` is on the scale of the metric's surface (`icmodel.calibrate.runs.scaled`).
     """
@@ -79,12 +79,12 @@ def choose(
         Greatest number of runs.
     """
     states = [_State(one, candidates, purpose) for one in surfaces.values()]
-    asked = [state for state in states if state.asks] or states
+    limited = [state for state in states if state.is_limited] or states
     chosen: list[Run] = []
     for _ in range(min(count, len(candidates)) if states else 0):
         gains = np.sum([state.decided() for state in states], axis=0)
         if float(np.max(gains)) <= TINY:
-            gains = np.sum([state.gains() for state in asked], axis=0)
+            gains = np.sum([state.gains() for state in limited], axis=0)
         best = int(np.argmax(gains))
         chosen.append(candidates[best])
         for state in states:
@@ -93,7 +93,7 @@ def choose(
 
 
 class _State:
-    """Posterior of one metric's surface (its Gaussian process), as if the runs chosen so far had been measured."""
+    """Posterior of one metric's surface (a Gaussian process), with the runs chosen so far counted as measured."""
 
     def __init__(self, surface: Surface, candidates: Sequence[Run], purpose: Purpose) -> None:
         asked = tuple(one for one in purpose.decisions if one.metric == surface.seen.metric)
@@ -108,12 +108,12 @@ class _State:
         self._cross = surface.covariance(places, candidates) * tells
 
     @property
-    def asks(self) -> bool:
+    def is_limited(self) -> bool:
         """Whether at least one undecided requirement limits the metric of this surface."""
         return len(self._limits) > 0
 
     def _shares(self) -> tuple[Floats, Floats]:
-        """Variance of the metric at n runs of interest, and its reduction by measuring each of m candidates.
+        """Variance of the metric at n runs of the purpose, and its reduction by measuring each of m candidates.
 
         The shapes are (n,) and (n, m).
         """
@@ -135,7 +135,7 @@ class _State:
     def decided(self) -> Floats:
         """Expected number of undecided requirements that measuring each candidate run would decide."""
         variance, less = self._shares()
-        if not self.asks:
+        if not self.is_limited:
             return np.zeros(less.shape[1])
         left = np.sqrt(np.maximum(variance[:, None] - less, 0.0) + self._noise)
         moved = np.sqrt(np.maximum(less, TINY))
@@ -157,10 +157,10 @@ class _State:
 LABELS: tuple[Group, ...] = ((0, ""), (1, ""))
 """Labels by which a surface's kernel compares two runs: first the protocol, second the regime of the load."""
 PRIOR = Kernel(label_distances=dict.fromkeys(LABELS, LABEL_DISTANCE))
-CARRIED = 0.98
+WITHIN = 0.98
 """Greatest ratio of load to capacity at which a run counts as within capacity."""
-CLEARLY = SHORT
-"""Ratio of load to capacity above which a run counts as clear overload; the same limit as in the model."""
+CLEAR_OVERLOAD = SHORT
+"""Ratio of load to capacity above which a run counts as clear overload, as in the model."""
 MOST_ROWS = 96
 """Greatest number of measured runs to which a surface's kernel is fitted; the time grows with its cube."""
 
@@ -187,7 +187,7 @@ class Axes:
         regimes = np.where(full, UNLIMITED, LIMITED)
         able = None if self.capacity is None else self.capacity.goodput_bps(runs)
         if able is not None:
-            regimes = np.where(~full & (load > CLEARLY * able), OVERLOAD, regimes)
+            regimes = np.where(~full & (load > CLEAR_OVERLOAD * able), OVERLOAD, regimes)
         protocols = np.array([run.protocol for run in runs])
         needed, nothing = packets(runs, self.mtu_bytes).astype(np.float64), np.zeros(len(runs))
         where = Sites(
@@ -215,7 +215,7 @@ class Surface:
 
     @property
     def noise(self) -> float:
-        """Variance of the noise of one run, on the squared scale of the metric (log values, or ratios)."""
+        """Variance of the noise of one run, on the scale of `icmodel.calibrate.runs.scaled`, squared."""
         return self.process.scale**2 * self.process.kernel.noise
 
     def predict(self, runs: Sequence[Run]) -> tuple[Floats, Floats]:
@@ -251,14 +251,14 @@ class Surface:
     def counts(self, runs: Sequence[Run]) -> Floats:
         """Weight (0 or 1) of each run in the error of this surface.
 
-        For the surface of goodput it is 1 only for runs that saturate the capacity; for other surfaces it is 1.
+        For the surface of goodput it is 1 only for runs that saturate the capacity; for other surfaces always 1.
         """
         if self.axes.capacity is not None:
             return np.ones(len(runs))
-        return np.where(self.shares(runs) > CARRIED, 1.0, 0.0)
+        return np.where(self.shares(runs) > WITHIN, 1.0, 0.0)
 
     def tells(self, runs: Sequence[Run]) -> Floats:
-        """Factor for each run: 1 if measuring the run improves this surface, otherwise 0.
+        """Factor of each run: 1 if measuring the run improves this surface, else 0.
 
         Only runs at unlimited load improve the surface of goodput, which is the capacity.
         """
@@ -271,10 +271,26 @@ def surface(seen: Observed, axes: Axes, kernel: Kernel | None = None) -> Surface
     """Fit a surface (Gaussian process) to a metric's measured values; by default with the most likely kernel."""
     sites = axes.sites(seen.runs)
     log_time = _value(seen.metric, seen.values, sites)
-    mechanism = Mechanism(_kind(seen.metric), sites, log_time)
+
+    # Ratios have a constant cost. Goodput has costs per frame, byte and packet, other metrics also a queueing delay.
+    kind = CONSTANT if seen.metric in RATIOS else COSTS if seen.metric == GOODPUT else QUEUE
+    mechanism = Mechanism(kind, sites, log_time)
+
+    # The most likely kernel is found on at most `MOST_ROWS` evenly spaced rows.
+    if kernel is None:
+        some = np.unique(
+            np.linspace(0, len(sites) - 1, min(len(sites), MOST_ROWS)).astype(np.int64)
+        )
+        part = sites.take(some)
+        modelled = mechanism.at(part)
+        residual = log_time[some] - modelled.log_time
+        between = MeasuredSites(part, LABELS).distances(part)
+        noiseless = np.zeros(len(some))
+        rows = piece_of(between, modelled.shares, residual / scale_of(residual), noiseless)
+        kernel = likeliest(PRIOR, [rows])
+
     nothing = np.zeros(len(sites))
     observed = Observations(sites, seen.values, nothing, nothing)
-    kernel = kernel or _likeliest(mechanism, sites, log_time)
     apart = MeasuredSites(sites, LABELS).distances(sites)
     return Surface(seen, axes, process(mechanism, kernel, observed, apart, log_time), sites)
 
@@ -298,61 +314,38 @@ def surfaces(seen: Mapping[str, Observed], mtu_bytes: int) -> dict[str, Surface]
     }
 
 
-def _kind(metric: str) -> str:
-    """Kind of cost model for the surface of a metric.
-
-    Ratios have a constant cost model.  Goodput has costs per frame, byte and packet.  Other metrics have these costs
-    and a queueing delay.
-    """
-    if metric in RATIOS:
-        return CONSTANT
-    return COSTS if metric == GOODPUT else QUEUE
-
-
 def _value(metric: str, log_time: Floats, sites: Sites) -> Floats:
-    """Convert the log of a time per frame to the scale of a metric, or back; the conversion is its own inverse.
+    """Convert the log of a time per frame to the scale of a metric, or back: the conversion is its own inverse.
 
     Only goodput changes: its log is log(bits per frame) minus the log time.
     """
     return np.log(8 * sites.payload_bytes) - log_time if metric == GOODPUT else log_time
 
 
-def _likeliest(mechanism: Mechanism, sites: Sites, log_time: Floats) -> Kernel:
-    """Find the most likely kernel of a surface, from at most 96 evenly spaced rows."""
-    some = np.unique(np.linspace(0, len(sites) - 1, min(len(sites), MOST_ROWS)).astype(np.int64))
-    part = sites.take(some)
-    modelled = mechanism.at(part)
-    residual = log_time[some] - modelled.log_time
-    scale = scale_of(residual)
-    apart = MeasuredSites(part, LABELS).distances(part)
-    rows = piece_of(apart, modelled.shares, residual / scale, np.zeros(len(some)))
-    return likeliest(PRIOR, [rows])
-
-
 SCANNED = 100
-"""Number of geometrically spaced payloads in the search for a curve's least unsaturated payload."""
+"""Number of geometrically spaced payloads in the search for the least payload of a curve within capacity."""
 FEW = 3
-"""Greatest number of overload runs to measure on a curve.  If a curve has more, none of them is measured."""
+"""Greatest number of overload runs on a curve that are measured; if a curve has more, none of them is."""
 INSIDE = 1.1
 """Ratio of the two payloads that are measured on a curve next to saturation."""
 
 
-def carried(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
+def within_capacity(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
     """Select the runs at unlimited load, and the runs with an offered load within capacity.
 
     Saturated runs of limited load are left out, since they give the same result as a run at unlimited load.
     """
     if GOODPUT not in known or not runs:
         return list(runs)
-    over = known[GOODPUT].shares(runs) > CARRIED
+    over = known[GOODPUT].shares(runs) > WITHIN
     return [run for run, much in zip(runs, over, strict=True) if run.unlimited or not much]
 
 
-def edges(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
-    """Choose two runs on each curve of limited load, just below saturation; their payloads need not be in the grid.
+def near_saturation(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
+    """Choose two runs just below saturation on each curve of limited load; their payloads need not be in the grid.
 
-    Latency and CPU utilisation are steepest just below saturation.  The first run has the least
-    payload from which the curve stays within capacity.
+    Latency and CPU utilisation are steepest just below saturation.  The first run has the least payload from which the
+    curve stays within capacity.
     """
     if GOODPUT not in known:
         return []
@@ -362,7 +355,7 @@ def edges(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
         scan = np.geomspace(curve[0].payload_bytes, most, SCANNED)
         sizes = np.unique(np.round(scan).astype(int)).tolist()
         asked = [replace(curve[0], payload_bytes=size) for size in sizes]
-        over = np.flatnonzero(known[GOODPUT].shares(asked) > CARRIED)
+        over = np.flatnonzero(known[GOODPUT].shares(asked) > WITHIN)
         if len(over) and over[-1] + 1 < len(asked):
             first = asked[over[-1] + 1]
             second = min(round(INSIDE * first.payload_bytes), most)
@@ -381,6 +374,6 @@ def overloaded(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
         return []
     most = max(run.load_bps for run in paced)
     asked = [run for run in paced if run.load_bps == most]
-    over = known[GOODPUT].shares(asked) > CLEARLY
+    over = known[GOODPUT].shares(asked) > CLEAR_OVERLOAD
     found = curves([run for run, much in zip(asked, over, strict=True) if much])
     return [run for curve in found if len(curve) <= FEW for run in curve]

@@ -1,18 +1,18 @@
 """Carry out a calibration: plan, measure, fold, fit and choose until a stop condition holds.
 
-The runs of a step depend only on the settings and the records of earlier steps. So after an interruption the same
-step is planned again, and only the missing runs are measured.
+The runs of a step depend only on the settings and the records of earlier steps. So after an interruption the same step
+is planned again, and only its missing runs are measured.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from icmodel.calibrate.planner import Decided, Planner, Score, Turn, worst
+from icmodel.calibrate.planner import Planner, Score, StepPlan, worst
 from icmodel.calibrate.runs import Record, Run, is_disturbed, is_spoilt
 from icmodel.calibrate.settings import MOST_MTU, Settings
 from icmodel.calibrate.state import Done, Folder, opened, write
@@ -49,7 +49,7 @@ class Request:
     ------
     CalibrationError, UseCaseError, DatasetError
         If the settings are impossible, or cannot decide any requirement of the use case. Also if the use case does not
-        exist, or if the folder's name cannot be a dataset's id.
+        exist, or the folder's name cannot be a dataset's id.
     """
 
     folder: Path
@@ -221,7 +221,7 @@ def calibrate(
     system : Testbed
         System to measure; its description must equal the description in the settings.
     settings : Settings
-        What to measure, how, and when to stop.
+        Grid of runs, times and stop conditions.
     folder : Path
         Folder of the records; if the folder holds a calibration, it is continued.
     watch : callable, optional
@@ -260,19 +260,19 @@ class _Loop:
         step = max((one.step for one in self.done), default=0)
         while True:
             before = [one for one in self.done if one.step < step]
-            decided = self.plan.decide(step, before)
-            if decided.scores:
-                self.watch(self._progress(step, decided=decided))
-            if decided.reason:
-                return self._result(decided.reason, step, decided)
-            if not self._measure(step, decided.turns):
-                return self._result("budget", step, decided)
+            planned = self.plan.plan_step(step, before)
+            if planned.scores:
+                self.watch(self._progress(step, planned=planned))
+            if planned.reason:
+                return self._result(planned.reason, step, planned)
+            if not self._measure(step, planned):
+                return self._result("budget", step, planned)
             step += 1
 
-    def _measure(self, step: int, turns: Sequence[Turn]) -> bool:
-        """Measure the missing runs of a step; returns False if the time budget does not suffice."""
+    def _measure(self, step: int, planned: StepPlan) -> bool:
+        """Measure the missing runs of a step; return False if the time budget does not suffice."""
         have = {(one.run, one.repeat) for one in self.done if one.step == step}
-        for run, repeat in turns:
+        for run, repeat in planned.turns:
             if (run, repeat) in have:
                 continue
             if self.spent_s + self.settings.timing.cost_s > self.settings.aim.budget_s:
@@ -281,19 +281,16 @@ class _Loop:
                 answer = self.system.measure(run, repeat)
             except MeasurementFailed:  # try the run a second time
                 answer = self.system.measure(run, repeat)
-            self.done.append(self._stored(step, run, repeat, answer))
+            if not isinstance(answer, Refused):
+                self.done.append(self.folder.keep(step, run, repeat, answer))
+            elif not any(one.record for one in self.done) and len(self.done) + 1 >= MOST_REFUSED:
+                raise CalibrationError(
+                    f"the hosts refuse every run ({answer.why}): remove the cause and start again"
+                )
+            else:
+                self.done.append(self.folder.refuse(step, run, repeat, answer.why))
             self.watch(self._progress(step, run))
         return True
-
-    def _stored(self, step: int, run: Run, repeat: int, answer: Record | Refused) -> Done:
-        """Store the record of a run, or its refusal; raise CalibrationError if the hosts refuse every run."""
-        if not isinstance(answer, Refused):
-            return self.folder.keep(step, run, repeat, answer)
-        if not any(one.record for one in self.done) and len(self.done) + 1 >= MOST_REFUSED:
-            raise CalibrationError(
-                f"the hosts refuse every run ({answer.why}): remove the cause and start again"
-            )
-        return self.folder.refuse(step, run, repeat, answer.why)
 
     @property
     def spent_s(self) -> float:
@@ -301,9 +298,9 @@ class _Loop:
         return self.settings.timing.cost_s * len(self._records)
 
     def _progress(
-        self, step: int, last: Run | None = None, decided: Decided | None = None
+        self, step: int, last: Run | None = None, planned: StepPlan | None = None
     ) -> Progress:
-        stand = decided.standing if decided else None
+        stand = planned.standing if planned else None
         return Progress(
             step=step,
             runs=len(self._records),
@@ -313,7 +310,7 @@ class _Loop:
             spent_s=self.spent_s,
             budget_s=self.settings.aim.budget_s,
             last=last,
-            scores=decided.scores if decided else (),
+            scores=planned.scores if planned else (),
             verdict=stand.verdict if stand else "",
             requirements=stand.requirements if stand else {},
         )
@@ -322,11 +319,11 @@ class _Loop:
     def _records(self) -> tuple[Record, ...]:
         return tuple(one.record for one in self.done if one.record is not None)
 
-    def _result(self, reason: str, step: int, decided: Decided) -> Result:
+    def _result(self, reason: str, step: int, planned: StepPlan) -> Result:
         if not self._records:
             raise CalibrationError(
                 f"the budget of {self.settings.aim.budget_s:g} s is too short for one run, which takes "
                 f"{self.settings.timing.cost_s:g} s: give a larger budget"
             )
         refused = tuple(one for one in self.done if one.record is None)
-        return Result(reason, self._records, refused, self._progress(step, decided=decided))
+        return Result(reason, self._records, refused, self._progress(step, planned=planned))

@@ -1,4 +1,4 @@
-"""Planner of a calibration: it chooses the runs of each step, and scores the model by cross-validation."""
+"""Planner of a calibration: chooses the runs of each step, and scores the model by cross-validation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from icmodel.calibrate.choose import Purpose, Surface, carried, choose, edges, overloaded, surfaces
+from icmodel.calibrate.choose import (
+    Purpose,
+    Surface,
+    choose,
+    near_saturation,
+    overloaded,
+    surfaces,
+    within_capacity,
+)
 from icmodel.calibrate.runs import (
     Record,
     Run,
@@ -26,11 +34,11 @@ from icmodel.calibrate.settings import Settings
 from icmodel.calibrate.state import Done, table
 from icmodel.calibrate.verdict import Standing, asked_runs, own_runs, required_metrics, standing
 from icmodel.dataset import Dataset
-from icmodel.dataset.rows import Noise, noise
+from icmodel.dataset.rows import noise
 from icmodel.errors import CalibrationError
 from icmodel.usecase import load_usecase
 from icmodel.validate.folds import Fold, Key, answers, curve, in_order, place
-from icmodel.validate.scores import Outcome, by_metric, outcome, score
+from icmodel.validate.scores import by_metric, outcome, score
 
 MOST_SPOILT = 3
 """Number of records without a usable metric after which a run is not measured again."""
@@ -42,10 +50,10 @@ Turn = tuple[Run, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class StepPlan:
     """Plan of a calibration step: the runs to measure, or the reason to stop.
 
-    ``scores`` are the model's errors before the step; ``standing`` is the verdict of a use case so far.
+    ``scores`` are the model's errors before the step; ``standing`` is the present verdict of a use case.
     """
 
     turns: tuple[Turn, ...] = ()
@@ -65,16 +73,16 @@ class Planner:
             dict.fromkeys((*settings.aim.metrics, *required_metrics(settings.aim.usecase)))
         )
 
-    def decide(self, step: int, before: Sequence[Done]) -> Decided:
+    def plan_step(self, step: int, before: Sequence[Done]) -> StepPlan:
         """Plan a calibration step from the runs done in earlier steps."""
         if step == 0:
-            return Decided(((pilot(self.settings), 0),))
+            return StepPlan(((pilot(self.settings), 0),))
         counts = Counter(one.run for one in before)
         most_steal = self.settings.sampling.most_steal
         records = [
             one.record for one in before if one.record and not is_disturbed(one.record, most_steal)
         ]
-        # excluded: runs that the hosts refused, and runs with three records without a usable metric
+        # Exclude runs that the hosts refused, and runs with `MOST_SPOILT` records without a usable metric.
         spoilt = Counter(one.run for one in before if one.record and is_spoilt(one.record))
         refused = {run for run, count in spoilt.items() if count >= MOST_SPOILT}
         refused |= {one.run for one in before if one.record is None}
@@ -88,26 +96,25 @@ class Planner:
             opening = [run for repeat in repeats for run in first if repeat >= counts[run]]
         if opening:
             random.Random(self.settings.sampling.seed).shuffle(opening)
-            return Decided(_turns(opening, counts))
+            return StepPlan(_turns(opening, counts))
         return self._next(records, counts, grid, refused)
 
     def opening(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
         """Choose the runs of a step that are fixed by rule.
 
         Step 1 measures the capacity.  Step 2 measures both ends of every curve within capacity.  Step 3 measures runs
-        next to saturation and in overload.  With a use case step 3 is left out, since the verdict guides the choice.
-        Later steps have no fixed runs.  If a run of step 1 has no undisturbed record, every later step repeats this
-        run.
+        next to saturation and in overload; with a use case it is left out, since the verdict guides the choice.  Later
+        steps only repeat the runs of step 1 without an undisturbed record.
         """
         if step == 1:
             return first_runs(grid, self.settings)
         have = {run_of(record) for record in records}
         found = [] if self.settings.sampling.most_steal is None else first_runs(grid, self.settings)
         if step < LAST_OPENING:
-            found += ends(carried(self._known(records), grid))
+            found += ends(within_capacity(self._known(records), grid))
         elif step == LAST_OPENING and not self.case:
             known = self._known(records)
-            found += [*edges(known, grid), *overloaded(known, grid)]
+            found += [*near_saturation(known, grid), *overloaded(known, grid)]
         return [run for run in dict.fromkeys(found) if run not in have]
 
     def _next(
@@ -116,19 +123,23 @@ class Planner:
         counts: Counter[Run],
         grid: Sequence[Run],
         refused: set[Run],
-    ) -> Decided:
+    ) -> StepPlan:
+        """Plan a step by the gain of the candidates, or stop if the aim is reached."""
         data = table(records, self.settings)
         judged = scores(data, self.variant, self.settings.aim.metrics)
         stand = (
             None if self.case is None else standing(self.case, data, self.variant, self.settings)
         )
-        reason = self._reason(judged, stand)
-        if reason:
-            return Decided((), reason, judged, stand)
+        if stand is not None and stand.decided:
+            return StepPlan((), "verdict", judged, stand)
+        limit, error = self.settings.aim.error_ratio, worst(judged)
+        every = all(one.count for one in judged)
+        if limit is not None and every and not math.isnan(error) and error <= limit:
+            return StepPlan((), "error", judged, stand)
         undecided = stand.decisions if stand else ()
         wanted = sorted({*grid, *asked_runs(undecided)} - refused)
         chosen = self.choose(records, wanted, Purpose(domain(grid), undecided))
-        return Decided(_turns(chosen, counts), "" if chosen else "exhausted", judged, stand)
+        return StepPlan(_turns(chosen, counts), "" if chosen else "exhausted", judged, stand)
 
     def choose(
         self, records: Sequence[Record], wanted: Sequence[Run], purpose: Purpose
@@ -136,22 +147,13 @@ class Planner:
         """Choose the next runs among candidates within capacity, and candidates that may decide a requirement."""
         known = self._known(records)
         asked = {one.run for one in purpose.decisions}
-        able = asked | set(carried(known, wanted))
+        able = asked | set(within_capacity(known, wanted))
         return choose(
             known, [one for one in wanted if one in able], purpose, self.settings.sampling.batch
         )
 
     def _known(self, records: Sequence[Record]) -> dict[str, Surface]:
         return surfaces(observed(records, self.metrics), self.settings.setup.mtu_bytes)
-
-    def _reason(self, judged: Sequence[Score], stand: Standing | None) -> str:
-        if stand is not None and stand.decided:
-            return "verdict"
-        limit, error = self.settings.aim.error_ratio, worst(judged)
-        every = all(one.count for one in judged)
-        if limit is not None and every and not math.isnan(error) and error <= limit:
-            return "error"
-        return ""
 
     def _reference_bps(self, before: Sequence[Done]) -> float:
         """Reference of the settings' relative loads [b/s]: the line rate, or the goodput of the first record."""
@@ -161,8 +163,8 @@ class Planner:
             if one.record is not None and "goodput_bps" in one.record["result"]:
                 return float(f"{one.record['result']['goodput_bps']:.1e}")
         raise CalibrationError(
-            f"the first run was refused ({before[0].why if before else 'none was made'}): ask "
-            "for protocols and cores that both hosts have, or give the line rate"
+            f"the first run was refused ({before[0].why if before else 'none was made'}): choose "
+            "protocols and cores that both hosts have, or give the line rate"
         )
 
 
@@ -186,8 +188,8 @@ NORMAL_MEDIAN = 0.6745
 class Score:
     """Errors of the model in one metric at left-out runs: absolute for ratios (0…1), relative for other metrics.
 
-    ``middle`` is the median error, ``p95`` the 95th percentile.  ``noise`` is the median
-    deviation of one repeat from its run's mean, absolute or relative like the errors. It is NaN if no run was repeated.
+    ``middle`` is the median error, ``p95`` the 95th percentile.  ``noise`` is the median deviation of one repeat from its
+    run's mean, absolute or relative like the errors; NaN if no run was repeated.
     """
 
     metric: str
@@ -208,15 +210,25 @@ def scores(data: Dataset, variant: str, metrics: Sequence[str]) -> tuple[Score, 
         for fold in _folds(data, metrics)
         for point, estimate in zip(fold.test, answers(fold, variant, metrics), strict=True)
     )
-    repeated = noise(data.points)
-    return tuple(
-        _score(metric, outcomes.get(metric, ()), repeated.get(metric)) for metric in metrics
-    )
+    repeats = noise(data.points)
+    found = []
+    for metric in metrics:
+        deviation = NORMAL_MEDIAN * repeats[metric].run if metric in repeats else math.nan
+        if some := outcomes.get(metric, ()):
+            errors = score(some).errors
+            found.append(Score(metric, len(some), errors.median, errors.p95, deviation))
+        else:
+            found.append(Score(metric, 0, math.nan, math.nan, deviation))
+    return tuple(found)
 
 
 def _folds(data: Dataset, metrics: Sequence[str]) -> Iterator[Fold]:
+    """Divide the points of a dataset into folds; the two ends of each curve stay in every training set."""
     places = [place(data, point) for point in data.points]
-    inner = _inner(data)
+    by_curve: dict[Key, set[Key]] = {}
+    for point, at in zip(data.points, places, strict=True):
+        by_curve.setdefault(curve(data, point), set()).add(at)
+    inner = [at for key in in_order(by_curve) for at in sorted(by_curve[key])[1:-1]]
     for number in range(FOLDS):
         left = frozenset(inner[number::FOLDS])
         if left:
@@ -226,25 +238,6 @@ def _folds(data: Dataset, metrics: Sequence[str]) -> Iterator[Fold]:
             yield Fold(f"part {number}", replace(data, points=train), test)
 
 
-def _inner(data: Dataset) -> list[Key]:
-    """Keys of the measured points between the least and the greatest payload of their curve.
-
-    Only these points are left out in the cross-validation.
-    """
-    curves: dict[Key, set[Key]] = {}
-    for point in data.points:
-        curves.setdefault(curve(data, point), set()).add(place(data, point))
-    return [at for key in in_order(curves) for at in sorted(curves[key])[1:-1]]
-
-
-def _score(metric: str, outcomes: Sequence[Outcome], repeated: Noise | None) -> Score:
-    deviation = NORMAL_MEDIAN * repeated.run if repeated else math.nan
-    if not outcomes:
-        return Score(metric, 0, math.nan, math.nan, deviation)
-    found = score(outcomes)
-    return Score(metric, found.n, found.errors.median, found.errors.p95, deviation)
-
-
 def worst(found: Sequence[Score]) -> float:
-    """Greatest of all metrics' median errors, which is compared with the target error; NaN without scores."""
+    """Greatest median error of all metrics, which is compared with the target error; NaN without scores."""
     return max((one.middle for one in found if one.count), default=math.nan)

@@ -1,4 +1,4 @@
-"""Runs of a calibration: conditions, icprobe's options and measured values; and the grid of candidate runs."""
+"""Runs of a calibration: their conditions, icprobe's options, measured values, and the grid of candidate runs."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ LEAST = 1e-12
 class Observed:
     """All measured values of one metric, with the run of each.
 
-    ``values`` is an array (n,) on the scale of `scaled`.  On this scale, a difference is a relative error; for ratios
-    it is an absolute error.
+    ``values`` is an array (n,) on the scale of `scaled`.  A difference on this scale is a relative error, or for ratios
+    an absolute error.
     """
 
     metric: str
@@ -125,10 +125,14 @@ def observed(records: Iterable[Record], metrics: Sequence[str]) -> dict[str, Obs
     for record in records:
         run, result = run_of(record), record.get("result", {})
         for metric in metrics:
-            value = _number(result, metric)
-            spoilt = spoilers(record.get("flags", ()), metric, (), ())
-            if value is not None and not spoilt:
-                found[metric].append((run, scaled(metric, value)))
+            value = result.get(metric)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not math.isfinite(value):
+                continue
+            if metric not in RATIOS and value <= 0:
+                continue
+            if not spoilers(record.get("flags", ()), metric, (), ()):
+                found[metric].append((run, scaled(metric, float(value))))
     return {
         metric: Observed(metric, runs, np.array(values))
         for metric, rows in found.items()
@@ -163,15 +167,8 @@ def is_spoilt(record: Record) -> bool:
     return all(spoilers(flags, metric, (), ()) for metric in record.get("result", {}))
 
 
-def _number(result: Mapping[str, object], metric: str) -> float | None:
-    value = result.get(metric)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value) if metric in RATIOS or value > 0 else None
-
-
 MULTIPLES = (1, 2, 3, 5, 9, 17, 33)
-"""Packet counts n; the calibration's grid has payloads on both sides of n full packets per frame."""
+"""Numbers of full packets per frame at which the grid of a calibration has a payload on both sides."""
 HEADER_BYTES = {"zeromq": 9}
 """Size of the header that a protocol adds before each frame in its TCP stream [B]."""
 LEAST_ETHERNET_BYTES = 46
@@ -196,9 +193,9 @@ def framing(protocol: str, mtu_bytes: int) -> ethernet.Framing:
 
 
 def breaks(protocol: str, mtu_bytes: int) -> tuple[int, ...]:
-    """Payloads [B] at the packet breaks of a protocol: the largest payloads that fit into 1, 2, 3, 5 … packets.
+    """Packet breaks of a protocol [B]: the largest payloads that fit into 1, 2, 3, 5 … packets.
 
-    For the protocol ``ethernet``: the greatest payload that is padded, and the MTU.
+    For the protocol ``ethernet``, they are the greatest payload that is padded, and the MTU.
     """
     if protocol == "ethernet":
         return (LEAST_ETHERNET_BYTES, mtu_bytes)
@@ -253,7 +250,7 @@ def candidates(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
 
 
 def domain(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Runs at which the error of the calibrated model is judged: geometrically spaced payloads on each curve."""
+    """Runs at which the error of a calibration is judged: geometrically spaced payloads on each curve."""
     return tuple(
         replace(curve[0], payload_bytes=size)
         for curve in curves(runs)
@@ -278,8 +275,8 @@ def pilot(settings: Settings) -> Run:
 def first_runs(runs: Sequence[Run], settings: Settings) -> list[Run]:
     """Choose the runs of the first step of a calibration, all at unlimited load.
 
-    On each side of a curve's first packet break, three runs have the least, the middle and the greatest payload.  The
-    results give the capacity at each payload, which determines the loads within capacity.
+    On each side of a curve's first packet break, three runs have the least, the middle and the greatest payload.  Their
+    results give the capacity at each payload.
     """
     found: list[Run] = []
     for curve in curves([run for run in runs if run.unlimited]):

@@ -1,4 +1,4 @@
-"""Settings of a calibration: what to measure, how, and when to stop; stored as ``loop.json``."""
+"""Settings of a calibration: its grid of runs, hosts, times and stop conditions; stored as ``loop.json``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ SCHEMA_VERSION = 1
 PROTOCOLS = ("tcp", "udp", "ethernet", "zeromq")
 METRICS = ("goodput_bps", "latency_mean_s", "cpu_send", "cpu_recv")
 OVERHEAD_S = 0.5
-"""Time of a run besides idle time, warm-up and window [s], for clocks, connection and counters."""
+"""Time of a run for clocks, connection and counters [s], besides idle time, warm-up and window."""
 MOST_CORES = 64
 """Greatest number of streams that a responder of icprobe accepts; each core sends one stream."""
 LEAST_MTU, MOST_MTU = 68, 65535
 """Least MTU and longest packet of IPv4 (RFC 791) [B]."""
 LEAST_WINDOW_S, MOST_WINDOW_S = 0.1, 3600.0
 ENDS = ("budget_s", "error_ratio")
-"""Names of the settings that only decide when to stop; they may change when a calibration is continued."""
+"""Names of the stop conditions, which may change when a calibration is continued."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Grid:
             )
         if not self.loads or math.inf not in self.loads or min(self.loads) <= 0:
             raise CalibrationError(
-                "the loads must include infinity (unlimited rate); all others are shares of the "
-                "line rate above 0"
+                f"the loads {', '.join(f'{load:g}' for load in self.loads) or 'none'} are not possible: give "
+                "infinity (unlimited rate) and shares of the line rate above 0"
             )
 
 
@@ -132,7 +132,7 @@ class Aim:
             )
         if self.budget_s <= 0:
             raise CalibrationError(
-                f"a budget of {self.budget_s:g} s has no time for a run: give a time above 0"
+                f"a budget of {self.budget_s:g} s is too short for a run: give a time above 0"
             )
         if self.error_ratio is not None and not 0 < self.error_ratio < 1:
             raise CalibrationError(
@@ -169,8 +169,8 @@ class Sampling:
     Parameters
     ----------
     most_steal : float or None
-        Greatest share of a core in use, 0…1, that a run may lose to the hypervisor. Runs that lost more do not train
-        the model, and the dataset lists them separately. None sets no limit.
+        Greatest share of a core in use, 0…1, that a run may lose to the hypervisor. The fit leaves out runs that lost
+        more, and the dataset lists them separately. None sets no limit.
     repeats : int
         Number of repeats of each run in step 1; the noise is estimated from these repeats.
     batch : int
@@ -196,7 +196,7 @@ class Sampling:
 class Settings:
     """All settings of one calibration.
 
-    ``system`` describes the measured system; a folder holds the records of one system.
+    ``system`` describes the measured system. A folder holds records of one system only.
     """
 
     system: str
@@ -270,7 +270,7 @@ def settings_of(text: str | bytes) -> Settings:
     try:
         said: Any = json_value(text)
         if said.pop("schema_version") != SCHEMA_VERSION:
-            raise ValueError("schema_version is not the one of this release")
+            raise ValueError(f"schema_version is not {SCHEMA_VERSION}")
         said["loads"] = [math.inf if load is None else float(load) for load in said["loads"]]
         lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
         return Settings.of(**{**said, **lists})

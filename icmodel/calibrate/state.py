@@ -1,8 +1,8 @@
 """State of a calibration: its folder with settings and finished runs, and the dataset of their records.
 
-After each run, the run's line is written and synced to disk.  After an interruption, the next start removes an
-incomplete last line and continues.  Records are in records.jsonl; the name of each record's plan tells the step.
-Refused runs are in refused.jsonl.
+Each finished run is written as a line and synced to disk.  After an interruption, the next start removes an incomplete
+last line and continues.  Records are in records.jsonl; the name of each record's plan gives the step.  Refused runs are
+in refused.jsonl.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def _claim(path: Path, settings: Settings) -> None:
     new = place.with_suffix(".new")
     if place.exists():
         before = settings_of(place.read_bytes())
-        if not _has_records(path):
+        records = path / RECORDS
+        if not (records.exists() and b"\n" in records.read_bytes()):  # no complete record
             (path / REFUSED).unlink(missing_ok=True)
         elif other := before.differing(settings):
             raise CalibrationError(
@@ -91,12 +92,6 @@ def _claim(path: Path, settings: Settings) -> None:
         raise CalibrationError(f"{path} is not empty and holds no calibration: give a new folder")
     new.write_text(settings.to_json(), encoding="utf-8")
     new.replace(place)
-
-
-def _has_records(path: Path) -> bool:
-    """Whether the folder of a calibration has at least one complete record."""
-    records = path / RECORDS
-    return records.exists() and b"\n" in records.read_bytes()
 
 
 class Folder:
@@ -148,7 +143,7 @@ class Folder:
         return Done(step, run, repeat, marked)
 
     def refuse(self, step: int, run: Run, repeat: int, why: str) -> Done:
-        """Record a refused run: append it to the list of refused runs in the folder, with the reason of the hosts."""
+        """Append a refused run to the folder's list of refused runs, with the reason of the hosts."""
         point = {**asdict(run), "load_bps": None if run.unlimited else run.load_bps}
         mark = {"name": f"{PLAN}{step}", "repeat": repeat}
         self._append(REFUSED, {"point": point, "plan": mark, "why": why})

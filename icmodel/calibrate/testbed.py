@@ -1,4 +1,4 @@
-"""Testbeds: systems that can be measured, such as two hosts over SSH, a lab or recorded runs."""
+"""Testbeds: systems to measure, such as two hosts over SSH, a lab or recorded runs."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Refused:
 
 
 class Testbed(AbstractContextManager["Testbed", None], Protocol):
-    """Interface of a system to measure; its context is entered before the first run and left after the last."""
+    """Interface of a system to measure; all runs take place within its context."""
 
     @property
     def description(self) -> str:
-        """Short description of the system; all runs of a calibration have the same description."""
+        """Short description of the system, which must stay the same when a calibration is continued."""
         ...
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:
@@ -115,7 +115,7 @@ KEEP_KEY = (
 )
 """Shell command that stores a calibration's key on a host in a new folder.
 
-It replaces the folder that a killed calibration left behind.
+A folder that a killed calibration left behind is replaced.
 """
 
 

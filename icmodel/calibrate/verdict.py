@@ -1,4 +1,4 @@
-"""Verdict of a use case from the runs measured so far, and its undecided requirements as limits on runs."""
+"""Verdict of a use case from the runs so far, and the limits of its undecided requirements for single runs."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _obstacles(scenario: Scenario, settings: Settings) -> Iterator[str]:
     if scenario.protocol not in settings.grid.protocols:
         yield f"{scenario.protocol} is not measured, {_protocol_hint(scenario)}"
     if scenario.cores not in (None, settings.setup.cores):
-        yield f"{scenario.cores} cores are asked for, so give --cores {scenario.cores}"
+        yield f"{scenario.cores} cores are needed, so give --cores {scenario.cores}"
     if not _is_payload(scenario, settings):
         yield f"frames of {scenario.payload_bytes} B are outside the range of measured payloads"
 

@@ -42,7 +42,15 @@ from icmodel.dataset.dataset import FILE
 from icmodel.errors import ScenarioError
 from icmodel.estimate import plural
 from icmodel.questions.words import option_field, parse_count, split_names
-from icmodel.validate import Validation, Wishes, document, estimates, kept, records, validate
+from icmodel.validate import (
+    Validation,
+    ValidationOptions,
+    document,
+    estimates,
+    kept,
+    records,
+    validate,
+)
 from icmodel.validate.validation import KINDS
 
 app = make_app()
@@ -90,13 +98,13 @@ class FoldChoice:
         "DATASET", "Dataset whose held-out runs are scored.", "the dataset's own"
     )
 
-    def wishes(self) -> Wishes:
+    def options(self) -> ValidationOptions:
         """Return the options as settings of a validation.
 
         Loads the dataset given with ``--runs``.
         """
         breaks = tuple(units.parse_bytes(size) for size in split_names(self.at_break))
-        return Wishes(
+        return ValidationOptions(
             kinds=tuple(split_names(self.folds)) or KINDS,
             metrics=tuple(split_names(self.metric)),
             breaks_bytes=breaks or None,
@@ -150,9 +158,9 @@ def validate_rows(
         raise ScenarioError(
             "--keep stores all metrics of the dataset's own rows: leave --runs and --metric out"
         )
-    wishes, data = choice.wishes(), load(name)
+    options, data = choice.options(), load(name)
     with client_of(cluster) as client, progress_bar("folds") as progress:
-        validation = validate(data, variant, wishes, progress, workers=workers, client=client)
+        validation = validate(data, variant, options, progress, workers=workers, client=client)
     if plot is not None:
         from icmodel.report.validation import error_plot
 
@@ -163,7 +171,7 @@ def validate_rows(
         write_file(data.folder / FILE, {".json": lambda path: write_text(path, coverage)})
         say_written(data.folder / FILE)
     answer = Answer(
-        sections=lambda: validation_sections(validation, wishes.kinds),
+        sections=lambda: validation_sections(validation, options.kinds),
         document=lambda: document(validation),
         records=lambda: records(validation),
         files=page_writers(lambda: validation, output, masthead),

@@ -61,7 +61,7 @@ def seal_dataset(folder: str | Path) -> Dataset:
     Raises
     ------
     DatasetError
-        If the check finds an error, or dataset.toml cannot be written; no file is changed then.
+        If the check finds an error, or dataset.toml cannot be written; then no file is changed.
     """
     place = find(folder)
     path, points = place / "dataset.toml", place / "points.csv"
@@ -126,7 +126,7 @@ def _sentence(problem: ErrorDetails) -> str:
 def _check_names(data: Dataset) -> None:
     """Raise DatasetError if a name in a dataset's dataset.toml is wrong.
 
-    Names must occur in points.csv, and the id must be the folder's name.  The held-out runs are read, and so checked.
+    Names must occur in points.csv, and the id must be the folder's name.  Reading the held-out runs checks them too.
     """
     path = data.folder / "dataset.toml"
     folder = data.folder.resolve().name
@@ -135,7 +135,7 @@ def _check_names(data: Dataset) -> None:
             f"{path}: id {data.id!r} is not the name of the folder {folder!r}: rename one of them"
         )
     columns = (*NUMBERED, *data.option_axes)
-    _ = data.held_out_runs
+    _ = data.held_out_runs  # raises DatasetError if they are damaged
     axes = data.document.get("axes")
     for axis in axes if isinstance(axes, dict) else ():
         if axis not in columns:

@@ -1,7 +1,7 @@
-"""Datasets: find and load bundled datasets and the user's own, verify them, and select rows.
+"""Find, load and verify datasets, bundled or the user's own, and select their rows.
 
-``icmodel validate --keep`` writes `coverage.json`.  If the file is missing or was made for other rows,
-predictions have no note on coverage.
+``icmodel validate --keep`` writes `coverage.json`.  Predictions have no note on coverage if this file is missing, or
+was made for other rows.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ LONG = 300
 class Interconnect:
     """Link between the hosts of a dataset; a value that the source does not give is ``None``.
 
-    A virtual link models the wire by a token bucket.  ``burst_bytes`` is the depth of this bucket: the bytes that may
-    pass immediately, before the line rate applies.  The depth is 0 for a real wire.
+    ``burst_bytes`` is the depth of the token bucket that limits a virtual link: bytes that may pass at once, before the
+    line rate applies.  It is 0 for a real wire.
     """
 
     kind: str
@@ -183,8 +183,8 @@ class Dataset:
         tool = self.document.get("tool")
         name = str(tool.get("name", "")) if isinstance(tool, dict) else ""
         return (
-            f"these are numbers of {name or 'the program that measured'}: what an application of yours "
-            "does with each frame comes on top"
+            f"these are numbers of {name or 'the measuring program'}: the work of your application on each "
+            "frame is not included"
         )
 
     @property
@@ -570,14 +570,14 @@ PROMISED = (0.85, 0.95)
 """Least and greatest acceptable coverage of 90 % intervals; below the least, predictions get a note."""
 
 Kinds = Mapping[str, Mapping[str, Any]]
-"""Coverage of one variant of the model, by kind of fold: the number of folds, and the scores of each metric.
+"""Coverage of one variant of the model, by kind of fold: number of folds, and scores of each metric.
 
 A fold is a split into training rows and test rows.
 """
 
 
 class Held(NamedTuple):
-    """Coverage of a metric's intervals: share of left-out rows inside the intervals, and number of left-out rows."""
+    """Coverage of a metric's intervals: share of left-out rows inside them, and number of left-out rows."""
 
     share: float
     rows: int

@@ -308,7 +308,7 @@ A parser takes the column's name and a text, and raises ValueError for an invali
 
 
 def _contradiction(point: Point) -> str | None:
-    """Describe a contradiction between the cells of a row that are valid by themselves; ``None`` without one."""
+    """Describe a contradiction between single valid cells of a row; ``None`` without one."""
     value = point.value
     low = value if point.low is None else point.low
     high = value if point.high is None else point.high
@@ -325,7 +325,7 @@ Key = tuple[float | str, ...]
 
 
 def row_key(point: Point) -> Key:
-    """Return the key by which the rows of points.csv are sorted; empty cells come first, as if they were -1."""
+    """Return the sort key of a row in points.csv; empty cells count as -1 and come first."""
     axes = (
         point.payload_bytes,
         point.load_bps,
@@ -342,7 +342,7 @@ def _check_order(points: tuple[Point, ...], path: Path) -> None:
     """Raise DatasetError if rows are not sorted, or two rows have the same point and metric."""
     for before, point in pairwise(points):
         if before[POINT] == point[POINT] and before.metric < point.metric:
-            continue  # the next metric of the same point: the usual case
+            continue  # usual case: the next metric of the same point
         if row_key(point) == row_key(before):
             raise DatasetError(
                 f"{path} line {point.line}: a second row for the same point and metric"
@@ -373,9 +373,9 @@ class Noise:
 class Repeats:
     """Scatter of single runs of the same points, for one metric.
 
-    ``run`` is the standard deviation of one run, as the median over the points.  ``error`` is the leave-one-out error:
-    each run is predicted by the mean of the point's other runs.  ``error`` is the median over ``runs`` runs.  At a
-    point that was measured before, a new run deviates by about this error.
+    ``run`` is the median over the points of the standard deviation of one run.  ``error`` is the median leave-one-out
+    error: each of ``runs`` runs is predicted by the mean of the point's other runs.  A new run of a measured point
+    deviates by about this error.
     """
 
     points: int

@@ -56,9 +56,9 @@ def write_dataset(
     """Write points.csv, dataset.toml, held-out.csv if there are held-out runs, and further files.
 
     All files are first written to a temporary folder and loaded from there, so that an invalid dataset changes nothing.
-    A new folder is then renamed into place.  In an existing folder, files are replaced one by one; dataset.toml with
-    the checksums comes last, and other files stay.  If the replacement is interrupted, the folder cannot be loaded
-    until it is written again.
+    A new folder is then renamed into place.  In an existing folder, files are replaced one by one, and other files
+    stay.  dataset.toml with the checksums comes last: after an interruption, the folder cannot be loaded until it is
+    written again.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Fold records of icprobe (one record per measured run) into a dataset.
 
-The input is files of records and the user's settings. The output is points, held-out runs, the dataset's document,
-and an account of each record's outcome.
+The input is files of records and the user's settings. The output is points, held-out runs, the document
+dataset.toml, and an account with the outcome of each record.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from icmodel.fold.axes import NOT_COMPARED
 from icmodel.fold.records import BESIDE, BUSY, SPARE_PROCESS_CPU, SPOILS, WHY, Record
 
 USED, HELD_OUT, APART = "used", "held out", "kept apart"
-HELD_OUT_NOTE = " A held-out run stands in `held-out.csv`, on its own, and no point is made of it."
+HELD_OUT_NOTE = " A held-out run has its own rows in `held-out.csv`, and is not part of any point."
 BEGIN, END = "<!-- folded: begin -->", "<!-- folded: end -->"
 
 WATCHED = ("goodput_bps", "latency_mean_s")
@@ -26,10 +26,10 @@ Frames that lie partly outside the measurement window may count in full.
 """
 
 SPOILS_BY_OTHERS: Mapping[str, str] = {
-    BESIDE: "everything; where others sent on purpose `cpu_recv*` and `packets_received*`",
-    BUSY: "where others sent from the sender's own cores everything but `goodput_bps` and `loss_rate`",
+    BESIDE: "everything; with other streams by plan only `cpu_recv*` and `packets_received*`",
+    BUSY: "everything but `goodput_bps` and `loss_rate`, if other streams used the sender's own cores",
 }
-"""Metrics that a flag spoils, as a text for README.md, by flag; only flags whose effect depends on other streams."""
+"""Metrics that a flag spoils, as a text for README.md, for each flag whose effect depends on other streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Fate:
     run : str
         Name of the run.
     fate : str
-        ``used``, ``held out`` or ``kept apart`` (that is, in no row).
+        ``used``, ``held out`` or ``kept apart`` (in no row).
     why : str
         Reason if the run was kept apart, else empty.
     left_out : mapping
@@ -172,7 +172,7 @@ def readme(id_: str, title: str, account: Account, before: str | None) -> str:
 
 
 def _prose(id_: str, account: Account) -> list[str]:
-    # differences between the stored records and the records that icprobe wrote
+    # Differences between the stored records and the records that icprobe wrote.
     names, digits = account.settings.get("withhold"), account.settings.get("histogram_digits")
     changes = []
     if isinstance(names, list):
@@ -195,17 +195,17 @@ def _prose(id_: str, account: Account) -> list[str]:
     ]
     told = (*account.notes, *account.remarks)
     return [
-        f"`records.jsonl.gz` holds the {len(account.fates)} records of icprobe that this dataset was "
-        f"folded from, as they were written{but}. `folded.json` says of each what became of it.",
+        f"`records.jsonl.gz` holds the {len(account.fates)} records of icprobe from which this dataset was "
+        f"folded, as they were written{but}. `folded.json` lists the outcome of each record.",
         "",
-        *_table(("runs", "what became of them"), outcomes),
-        *(_table(("flag", "runs", "spoils", "since"), flags) if flags else ()),
+        *_table(("runs", "outcome"), outcomes),
+        *(_table(("flag", "runs", "spoils", "reason"), flags) if flags else ()),
         *[f"- {note}" for note in told],
         *([""] if told else []),
-        "Points are means over the runs of a point, with their number and their standard deviation."
+        "Each point is the mean over its runs, with their number and standard deviation."
         + (HELD_OUT_NOTE if any(one.fate == HELD_OUT for one in account.fates) else ""),
         "",
-        "Rebuilt from these records, byte for byte, by",
+        "This command rebuilds the dataset from these records, byte for byte:",
         "",
         "```sh",
         f"icmodel fold {id_}",
@@ -249,8 +249,8 @@ def _forms(records: Sequence[Record]) -> Iterator[str]:
     for name, digests in sorted(forms.items()):
         if len(digests) > 1:
             yield (
-                f"The plan {name} was carried out in {len(digests)} forms (another place, line "
-                "rate, MTU, protocol or text): the records do not say which of them differ."
+                f"The plan {name} was run in {len(digests)} versions (place, line rate, MTU, protocol or "
+                "text differ): the records do not tell which."
             )
 
 
@@ -260,7 +260,7 @@ def _line_rate(records: Sequence[Record], document: Mapping[str, object]) -> Ite
         return
     if "line_rate_bps" not in link:
         yield (
-            "The line rate is not known, since a virtual link states none or a fiction: say it "
+            "The line rate is unknown, since a virtual link states none or a meaningless one: give it "
             "with --line-rate, or no bound of theory applies."
         )
     elif too_fast := [one for one in records if _excess_bps(one, link) > 0]:
@@ -270,8 +270,8 @@ def _line_rate(records: Sequence[Record], document: Mapping[str, object]) -> Ite
             for bps in (link["line_rate_bps"], fastest.result["goodput_bps"])
         )
         yield (
-            f"{len(too_fast)} runs reached more than the line rate of {rate}, up to {most} (run "
-            f"{fastest.run}): that rate or these runs are wrong, and no prediction goes beyond it."
+            f"{len(too_fast)} runs exceeded the line rate of {rate}, up to {most} (run {fastest.run}): "
+            "the line rate or these runs are wrong, and no prediction exceeds the line rate."
         )
 
 

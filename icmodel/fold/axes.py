@@ -35,28 +35,28 @@ LEFT_ALONE: Mapping[str, str] = {
     "high_water_mark": "library",
     "batch_bytes": "library",
 }
-"""Value of each option in rows of runs that did not set it, if other runs of the same protocol set it."""
+"""Value of each option for runs that did not set it, if other runs of the same protocol set it."""
 NOT_LABELLED = "none"
-"""Value of a label in rows of runs without this label, if other runs of the same protocol have the label."""
+"""Value of a label for runs without it, if other runs of the same protocol have the label."""
 
 FIRST_CHOICE: Mapping[str, str] = {"pattern": "stream", "nagle": "on"}
 """Preferred default of some option axes; it is used only if a row has this value."""
 
 MEANINGS: Mapping[str, str] = {
-    "pattern": "who sends what when: stream, ping-pong, oneway-batch, twoway-batch, call",
+    "pattern": "traffic pattern: stream, ping-pong, oneway-batch, twoway-batch, call",
     "nagle": "whether Nagle's algorithm is on (TCP)",
     "mtu_bytes": "MTU of the sender's interface",
     "streams": "connections; one-a-core: as many as cores",
-    "dscp": "differentiated services code point that was asked for",
-    "send_buffer_bytes": "send buffer of the sockets that was asked for",
-    "receive_buffer_bytes": "receive buffer of the sockets that was asked for",
-    "waiting": "how data threads wait for the network: blocking or polling",
-    "batch_frames": "frames handed over in one system call",
-    "reverse": "whether the end that answered is the one that sends",
-    "body": "what a call carries",
+    "dscp": "requested differentiated services code point",
+    "send_buffer_bytes": "requested send buffer of the sockets",
+    "receive_buffer_bytes": "requested receive buffer of the sockets",
+    "waiting": "wait of the data threads for the network: blocking or polling",
+    "batch_frames": "frames per system call",
+    "reverse": "whether the responder sends",
+    "body": "content of a call",
     "reply_bytes": "payload of an answer",
     "realtime_priority": "real-time priority of the data threads",
-    "zeromq_socket": "the ZeroMQ sockets that carry a stream",
+    "zeromq_socket": "types of the ZeroMQ sockets of a stream",
     "io_threads": "I/O threads of each end (ZeroMQ)",
     "high_water_mark": "high-water mark of both ends, in messages (ZeroMQ)",
     "batch_bytes": "size of the batch buffers (ZeroMQ)",
@@ -89,7 +89,7 @@ NOT_COMPARED: Mapping[str, str] = {
 ENDS = ("caller", "responder")
 LENGTH = "duration"
 BY_NAME: Mapping[str, str] = {
-    LENGTH: "how long the window of a run was asked to be",
+    LENGTH: "requested length of a run's window",
     "plan": "the plan that the run belongs to",
     "flags": "the flags of the run",
 }
@@ -151,7 +151,7 @@ def option_axes(records: Sequence[Record], labels: Mapping[str, Mapping[str, str
         }
         options[record.run] = {**own, **labels.get(record.run, {})}
 
-    # an option is an axis if its value differs, or if only some runs of a protocol have it
+    # An option is an axis if its value differs, or if only some runs of a protocol have it.
     names: list[str] = []
     fixed: dict[str, str] = {}
     having: dict[str, set[str]] = {}
@@ -164,7 +164,7 @@ def option_axes(records: Sequence[Record], labels: Mapping[str, Mapping[str, str
         else:
             fixed[name] = values.pop()
 
-    # if some runs of a protocol set an option, the other runs get its value for unset options
+    # If some runs of a protocol set an option, the other runs get the value for unset options.
     unset = {name: LEFT_ALONE.get(name, NOT_LABELLED) for name in names}
     cells = {
         run: tuple(
@@ -266,8 +266,8 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     Raises
     ------
     RecordError
-        If a property that ``apart`` does not name differs between records: hardware, software, or a setting that
-        neither the MTU nor a label explains.  Also if runs of one point have different lengths.
+        If hardware, software, or a setting that neither the MTU nor a label explains differs between records, unless
+        ``apart`` names it.  Also if runs of one point have different lengths.
     """
     if LENGTH not in apart:
         _check_lengths(records)
@@ -275,7 +275,7 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     names = sorted({name for one in found for name in one})
     differing = [name for name in names if len({one.get(name, "none") for one in found}) > 1]
 
-    # MTU and labels explain a setting if each combination of their values occurs with one value of the setting
+    # MTU and labels explain a setting if each combination of their values occurs with one value of the setting.
     reasons = [
         tuple((key, str(record.point[key])) for key in sorted(record.point) if key not in OPTIONS)
         for record in records

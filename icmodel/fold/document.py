@@ -16,11 +16,11 @@ VIRTUAL = ("veth", "tun", "bridge", "dummy")
 """Names of the drivers of virtual links; the speed that they state is meaningless."""
 AXIS_MEANINGS: Mapping[str, tuple[str, str]] = {
     "payload_bytes": ("useful bytes of one frame", "B"),
-    "load_bps": ("goodput that was asked for, over all streams; inf: as fast as it goes", "b/s"),
+    "load_bps": ("requested goodput of all streams; inf: unlimited", "b/s"),
     "cores": ("cores of each end, one data thread and one connection each", "1"),
-    "switches": ("switches on the way", "1"),
+    "switches": ("switches on the path", "1"),
     "endpoints": ("streams that send to the receiving interface, this one included", "1"),
-    "other_goodput_bps": ("goodput that the other endpoints asked for", "b/s"),
+    "other_goodput_bps": ("requested goodput of the other endpoints", "b/s"),
 }
 
 
@@ -126,31 +126,30 @@ def known_limits(records: Sequence[Record], axes: OptionAxes) -> list[str]:
     limits = []
     if host.get("driver") in VIRTUAL:
         limits.append(
-            "The hosts are joined by a virtual link of one machine: no wire, no network card, no "
-            "interrupt, and the ends share memory and caches."
+            "The hosts share a virtual link of one machine: no wire, no network card and no "
+            "interrupts; both ends share memory and caches."
         )
     if host.get("hypervisor") is True:
-        limits.append("The hosts are virtual machines themselves.")
+        limits.append("The hosts run in a virtual machine.")
     counts = Counter(
         flag for record in records for flag in record.flags if not SPOILS.get(flag, ("",))
     )
     if counts:
         disturbed = [f"{flag} in {n} of {len(records)} runs" for flag, n in sorted(counts.items())]
         limits.append(
-            f"The hosts were disturbed, which is part of the spread: {', '.join(disturbed)}."
+            f"The hosts were disturbed, and the spread includes this: {', '.join(disturbed)}."
         )
     if axes.fixed:
         said = ", ".join(f"{name} {value}" for name, value in axes.fixed.items())
-        limits.append(f"Every run was made with {said}; the dataset says nothing of other values.")
+        limits.append(f"Every run had {said}; the dataset has no other values.")
     limits.append(
-        "IPv4 and TCP time stamps are taken for granted, as the systems' defaults: the records do "
-        "not say."
+        "IPv4 and TCP time stamps are assumed, as the systems' defaults: the records do not state them."
     )
     return limits
 
 
 WORKED_OUT = ("schema_version", "id", "sha256", "protocols", "held_out", "tool")
-"""Keys of dataset.toml that the user cannot set, because they follow from the records or the folder."""
+"""Keys of dataset.toml that the user cannot set, since they follow from the records or the folder."""
 
 
 @dataclass(frozen=True)
@@ -204,8 +203,7 @@ class Settings:
             )
         if self.most_steal is not None and not 0 <= self.most_steal < 1:
             raise RecordError(
-                f"--most-steal {self.most_steal:g} is not possible: give a share of the time from 0 "
-                "up to, but not including, 1"
+                f"--most-steal {self.most_steal:g} is not possible: give a share of at least 0 and below 1"
             )
         if self.line_rate_bps is not None and not self.line_rate_bps > 0:
             raise RecordError(

@@ -1,4 +1,4 @@
-"""Folder of a folded dataset; it also stores the records, from which the dataset can be rebuilt."""
+"""Folder of a folded dataset: its files, and the stored records from which it can be rebuilt."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def rebuild(folder: str | Path, progress: Progress | None = None) -> Folded:
 def write_folded(folder: str | Path, folded: Folded) -> Dataset:
     """Write a folded dataset: rows, document, held-out runs, records, account and README.
 
-    An existing archive with the same records stays unchanged, and so does README's text around the account.
+    An archive with the same records stays unchanged. The text around the account in README.md is kept.
 
     Raises
     ------
@@ -139,9 +139,9 @@ def is_folded(folder: Path) -> bool:
 
 
 def packed(path: Path, body: bytes) -> bytes:
-    """Compress the lines of records with gzip, without name and time, so that equal lines give equal bytes.
+    """Compress the lines of records with gzip; equal lines give equal bytes, since no name and time are stored.
 
-    If the archive at ``path`` has the same lines, its bytes are returned, since another zlib may compress differently.
+    If the archive at ``path`` has the same lines, its bytes are returned: another zlib may compress differently.
     """
     if path.is_file():
         before = path.read_bytes()
@@ -161,7 +161,7 @@ class _Counted(BaseModel):
 
 
 class _Account(BaseModel):
-    """Parts of folded.json that are needed to rebuild a folder; `Account.document` writes folded.json."""
+    """Parts of folded.json that are needed to rebuild a folder; `icmodel.fold.account` writes the file."""
 
     schema_version: Literal[1]
     settings: dict[str, Any] = Field(default_factory=dict)

@@ -19,16 +19,13 @@ from icmodel.fold.axes import OptionAxes, compare, option_axes
 from icmodel.fold.document import Settings, dataset_document
 from icmodel.fold.records import Record, spoilers, stored
 
-SEARCH = "a trial of a search: its load was the search's choice"
-SAME_CORES = (
-    "another sender worked on the sender's own cores, so it sent what they had time for and not what "
-    "its point names"
-)
-UNCOVERED = "a stream beside it did not run from before to after it"
-ELSEWHERE = "its point is held out by the plan of another run, so a fit may not see it"
-HELD = "the plan holds it out, so a fit may not see it"
+SEARCH = "a trial of a search, which chose its load"
+SAME_CORES = "another sender used the sender's own cores, so that the requested load was not sent"
+UNCOVERED = "another stream of the plan did not run during the whole run"
+ELSEWHERE = "another run of its point is held out, so no fit may use it"
+HELD = "the plan holds it out, so no fit may use it"
 SPOILT = "its flags spoil every metric"
-EMPTY = "it measured nothing that a dataset can hold"
+EMPTY = "it has no metric of a dataset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +96,13 @@ def fold(
     if len(apart) == len(ordered):
         raise RecordError(f"no run can be used for points: {_counted(apart)}")
 
-    # compare environments before redaction; all later steps use the redacted records, which the folder stores
+    # Compare environments before redaction. All later steps use the redacted records, which the folder stores.
     compared = compare([one for one in ordered if one.run not in apart], chosen.apart)
     ordered = [stored(one, chosen.withhold, chosen.histogram_digits) for one in ordered]
     rest = [one for one in ordered if one.run not in apart]
     axes = option_axes(rest, compared.labels)
 
-    # if any run of a point is held out, the other runs of that point are kept apart
+    # If any run of a point is held out, the other runs of that point are kept apart.
     runs = [(place_of(one, axes), one) for one in rest]
     closed = {where(place) for place, one in runs if one.held_out}
     apart |= {
@@ -113,7 +110,7 @@ def fold(
     }
     runs = [(place, one) for place, one in runs if one.run not in apart]
 
-    # rows of each run; a run without a row is kept apart with a reason
+    # Make the rows of each run; a run without a row is kept apart with a reason.
     left_out = {one.run: spoilt_metrics(one, chosen) for _, one in runs}
     alone = {one.run: single(place, one, left_out[one.run]) for place, one in runs}
     for run in (run for run, rows in alone.items() if not rows):
@@ -187,7 +184,7 @@ NOT_METRICS = (
 )
 """Results of a record that describe the run, not the interconnect; they do not become rows."""
 DIGITS = 9
-"""Number of significant digits of values in rows, more than twice as many as any clock resolves."""
+"""Number of significant digits of values in rows, more than twice the digits that a clock resolves."""
 
 LEAST_SHARE = 1e-9
 """Least utilisation of a core; a smaller value is a rounding error and becomes 0."""
@@ -202,7 +199,7 @@ NORMAL = 1.4826 / math.sqrt(2)
 Place = tuple[object, ...]
 """Key of a measured point: the columns of a row that precede the metric."""
 Runs = Sequence[tuple[Point, Record]]
-"""Runs as pairs of a row with the axes of the run, and the record of the run."""
+"""Runs as pairs: a row with the axes of the run, and the record of the run."""
 LeftOut = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Metrics that are left out of the rows, by run, each with the flags that make it unusable."""
 
@@ -329,10 +326,9 @@ def between_sessions(runs: Runs, left_out: LeftOut) -> dict[str, object] | None:
     Runs of one session share the state of the machine, such as caches, other guests and the placement of memory.  So
     the spread within a session understates the difference to another session.
 
-    The spread between sessions is the standard deviation of session means.  First, two standard deviations are
-    estimated, each from median differences between runs of one point.  The first compares runs from different sessions,
-    the second compares runs from the same session.  The result is √(first² − second²).  This result is absolute for
-    ratios and relative for other metrics.
+    The spread between sessions is the standard deviation of session means, √(σ₁² − σ₂²).  σ₁ compares runs of one point
+    from different sessions, σ₂ runs from the same session; both are estimated from median differences.  The spread is
+    absolute for ratios and relative for other metrics.
 
     Parameters
     ----------
@@ -381,8 +377,8 @@ def session_spread(
 ) -> float:
     """Standard deviation of a metric between measurement sessions.
 
-    It is 0 if runs of different sessions differ no more than runs of one session.  It is also 0 if fewer than ten
-    points have runs of different sessions, or no point has several runs of one session.
+    It is 0 if runs of different sessions differ no more than runs of one session.  It is also 0 if too few points have
+    runs of different sessions (`LEAST_POINTS`), or no point has several runs of one session.
     """
     within: list[float] = []
     between: list[float] = []

@@ -1,8 +1,8 @@
-"""Record of icprobe, the result of one run: its unchanged line, its checked parts, and its flags.
+"""Records of icprobe, each the result of one run: its unchanged line, its checked parts, and its flags.
 
 Some flags mean that a metric is wrong, or is not the quantity that its name states. Such metrics are left out. Other
-flags mean that the hosts were disturbed. Such runs are used. Leaving them out would select runs by their results. It
-would also understate the spread of a new run on these hosts.
+flags mean that the hosts were disturbed. Such runs are used: leaving them out would select runs by their results, and
+would understate the spread of a new run on these hosts.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from icmodel.documents import json_value
 from icmodel.errors import RecordError
 
-HOW_TO_MAKE = "`icprobe run` and `icprobe campaign` write records, one JSON object a line"
+HOW_TO_MAKE = "give a file of `icprobe run` or `icprobe campaign`, with one JSON object per line"
 
 Text = Annotated[str, Field(min_length=1)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Label = bool | int | float | str
 MOST_LABEL = 2**63 - 1
-"""Greatest whole number of a condition, as icprobe counts."""
+"""Greatest whole number that icprobe writes as a condition."""
 
 
 def _moment(text: str) -> str:
@@ -99,13 +99,13 @@ class CoreTime(Part):
 
 
 class Baseline(Part):
-    """Use of a host's cores while the hosts are idle before a run."""
+    """Use of a host's cores before a run, while no stream runs."""
 
     cores: tuple[CoreTime, ...] = Field(default=(), strict=False)
 
 
 class Modes(Baseline):
-    """Use of one host's cores during the window, and while the host is idle before the run."""
+    """Use of one host's cores during the window, and before the run (``baseline``)."""
 
     baseline: Baseline | None = None
 
@@ -192,7 +192,7 @@ class Record:
 
     @property
     def offered(self) -> bool:
-        """Whether the load was limited and the sender offered all of it."""
+        """Whether the load was limited, and the sender sent all of it."""
         load, sent = self.point.get("load_bps"), self.result.get("sent_bps", 0.0)
         return isinstance(load, float | int) and sent >= (1 - MISSED_SHARE) * load
 
@@ -210,7 +210,7 @@ class Record:
         return f"run {self.run}" if plan is None else f"plan {plan.name} point {plan.point}"
 
     def host(self, end: str) -> Mapping[str, Any]:
-        """Properties of the host in a role, ``caller`` or ``responder``; in a reversed run the responder sends."""
+        """Properties of a host by its role, ``caller`` or ``responder``; in a reversed run the responder sends."""
         reverse = self.point.get("reverse") is True
         hosts = self.document.environment
         return hosts.send if (end == "caller") != reverse else hosts.recv
@@ -292,7 +292,7 @@ def read_records(files: Iterable[str | Path], progress: Progress | None = None) 
     total, done = sum(len(lines) for _, lines, _ in opened), 0
     for path, lines, torn in opened:
         if torn:
-            notes.append(f"{path.name}: the last line was cut while it was written and is left out")
+            notes.append(f"{path.name}: the last line is incomplete and is left out")
         for number, line in lines:
             done += 1
             if progress is not None:
@@ -304,8 +304,8 @@ def read_records(files: Iterable[str | Path], progress: Progress | None = None) 
             before = found.setdefault(record.run, record)
             if before.line != line:
                 raise RecordError(
-                    f"{path} line {number}: run {record.run} occurs twice with different content, so "
-                    "one of the two was changed; give the file that icprobe wrote"
+                    f"{path} line {number}: run {record.run} occurs twice with different content: give "
+                    "only the file that icprobe wrote"
                 )
             duplicates += before is not record
     if not found:
@@ -371,29 +371,29 @@ BESIDE = "overlapping"
 BESIDE_ON_PURPOSE = ("cpu_recv", "packets_received")
 """Prefixes of metrics that the flag ``overlapping`` spoils if the plan has other streams to the same interface."""
 BUSY = "busy-host"
-"""Flag of a run whose sending or receiving host was busy before the run; the flag does not tell which host."""
+"""Flag of a run before which the sending or the receiving host was busy; it does not tell which host."""
 THROUGH = ("goodput_bps", "loss_rate")
 """Metrics of a run that stay usable if other streams were sent from the sender's own cores."""
 
 _FLAGS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "incomplete": (EVERY, "the window is empty or cut short"),
-    "overlapping": (EVERY, "another run went on at the same responder"),
-    "shared-cores": (EVERY, "the ends worked on the same cores, so they are not two hosts"),
-    "pacing-error": (EVERY, "the load that the point names was not offered"),
-    "no-realtime": (EVERY, "the run did not have the priority that its point names"),
-    "negative-latency": (LATENCIES, "the clocks do not fit"),
-    "clocks-unknown": (LATENCIES, "the clocks could not be brought together"),
+    "overlapping": (EVERY, "another run used the same responder at the same time"),
+    "shared-cores": (EVERY, "both ends used the same cores, so they are not two hosts"),
+    "pacing-error": (EVERY, "the sender missed the requested load"),
+    "no-realtime": (EVERY, "the run did not have the requested priority"),
+    "negative-latency": (LATENCIES, "the clocks contradict each other"),
+    "clocks-unknown": (LATENCIES, "the offset of the clocks could not be measured"),
     "clock-bound": (LATENCIES, "the clocks may be wrong by more than half the latency"),
     "latency-truncated": (LATENCIES, "only the first frames were timed"),
     "no-steady-state": (
         LATENCIES,
         "the latency had not settled, so its mean depends on the window's length",
     ),
-    "unsteered": (CPU, "the CPU of the two ends is mixed"),
-    "foreign-frames": ((*CPU, "packets_"), "frames of others were received and worked on"),
-    "busy-host": ((), "the hosts had other work, whose mean is taken off the CPU values"),
-    "preempted": ((), "a data thread lost its core to other work"),
-    "stalled": ((), "the machine stood still for a while"),
+    "unsteered": (CPU, "CPU values mix the work of both ends"),
+    "foreign-frames": ((*CPU, "packets_"), "the hosts also received frames of other senders"),
+    "busy-host": ((), "the hosts had other work, whose mean is subtracted from the CPU values"),
+    "preempted": ((), "other work took the core of a data thread"),
+    "stalled": ((), "the whole machine stopped for a while"),
     "steal": ((), "the hypervisor took time from a core"),
 }
 SPOILS = {flag: prefixes for flag, (prefixes, _) in _FLAGS.items()}
@@ -402,7 +402,7 @@ WHY = {flag: why for flag, (_, why) in _FLAGS.items()}
 """Explanation of each flag of a run, by flag: what disturbed the run or its measurement."""
 
 PROCESS_CPU = ("cpu_send_process_cores", "cpu_recv_process_cores")
-"""Metrics of the CPU time of the process alone, which other work on the same cores does not change."""
+"""Metrics of the CPU time of the process alone; other work on the same cores does not change them."""
 SPARE_PROCESS_CPU = ("shared-cores", "unsteered", "foreign-frames")
 """Flags that spoil CPU metrics, but not the CPU time of the process alone (`PROCESS_CPU`)."""
 
@@ -546,8 +546,8 @@ def coarser(record: Record, digits: int) -> Record:
 def merged_buckets(buckets: list[list[int]], digits: int) -> list[list[int]]:
     """Merge the buckets ``[lower, upper, count]`` of a histogram into wider buckets with fewer digits.
 
-    The width of a bucket is the greatest power of two that resolves the digits. So a bucket with fewer digits consists
-    of whole buckets with more digits, and no count is divided.
+    The width of a bucket is the greatest power of two that resolves the digits. So each wider bucket consists of whole
+    narrower buckets, and no count is divided.
     """
     bits = (2 * 10**digits).bit_length()
     counts: Counter[tuple[int, int]] = Counter()

@@ -1,4 +1,4 @@
-"""Consistency checks of ingested results: in themselves, with the line rate, with repeats, and with other files.
+"""Consistency checks of ingested results: alone, against the line rate, among repeats, and against other files.
 
 A result that contradicts itself or the line rate is refused.  A file that differs from the others only gets a remark:
 the others may be wrong, and real curves have steps.  Many contradictions are mistaken units, so messages name the
@@ -169,8 +169,8 @@ def latency_problems(result: Result) -> Iterator[str]:
             if one_way and whole and whole.high < WHOLE * one_way.low:
                 yield (
                     f"{name}_{part}_s {_time_text(one_way.value)} is as long as the round trip "
-                    f"rtt_{part}_s {_time_text(whole.value)}: a round trip is labelled as half of one or one-way, or the "
-                    "labels are swapped"
+                    f"rtt_{part}_s {_time_text(whole.value)}: a whole round trip is labelled as half or as one-way, or "
+                    "the labels are swapped"
                 )
 
 
@@ -314,9 +314,8 @@ def repeat_problems(results: Sequence[Result]) -> Iterator[str]:
             yield (
                 f"the repeats of {key[-1]} at one point range from {_text(key[-1], min(values))} to "
                 f"{_text(key[-1], max(values))}: "
-                "they are not repeats but streams at the same time, or runs of different "
-                "kinds, so keep each kind in a file of its own with its labels, or label its runs "
-                '(["FILE#1"], ["FILE#2"])'
+                "they are not repeats, but ran at the same time or are of different kinds; keep each kind in a "
+                'file of its own, or label each run (["FILE#1"], ["FILE#2"])'
             )
 
 
@@ -336,7 +335,7 @@ CLEAR = 3.0
 SCATTER_FILES = 3
 """Least number of other files from which the scatter of a metric is estimated."""
 AGREE = 0.75
-"""Least share of numbers of one kind that deviate by one factor, for a remark on their file."""
+"""Least share of a file's numbers of one kind that must deviate by the same factor, for a remark on the file."""
 
 Curve = tuple[object, ...]
 """Key of a curve over payload: the metric, the protocol and the other axes of its results."""
@@ -394,8 +393,8 @@ def remarks(results: Mapping[str, Sequence[Result]]) -> tuple[str, ...]:
                 units.format_quantity(one.metric, value, 4) for value in (one.value, one.expected)
             )
             sentences.append(
-                f"{file}: its {one.metric} at {one.payload_bytes} B of {mine} is {one.ratio:.3g} "
-                f"times the value in the other files (about {theirs}), which looks like "
+                f"{file}: its {one.metric} of {mine} at {one.payload_bytes} B is {one.ratio:.3g} "
+                f"times the value in the other files (about {theirs}). This looks like "
                 f"{slip_words(slip, one.metric, one.ratio)}; the file is used: check it"
             )
     return tuple(sentences)
@@ -406,8 +405,8 @@ def _agreed_slip(
 ) -> Slip | None:
     """Find the typical unit mistake that explains the deviation of most numbers of a file; ``None`` if there is none.
 
-    A factor of 2 (half or whole round trip) counts only if other files have the same payloads, and no number deviates
-    in the direction of a rare mistake (`is_rare_trip`). So a run that is twice as slow does not count as a mistake.
+    A factor of 2 (half or whole round trip) has two more conditions, since a run may really be twice as slow. Other
+    files must have the same payloads, and no number may deviate in the direction of a rare mistake (`is_rare_trip`).
     """
     if not steady:
         return None
@@ -498,18 +497,18 @@ class Slip(NamedTuple):
 _PREFIX = Slip(1e3, "a prefix too much or too little, such as ms for us")
 _TWO = Slip(1e6, "two prefixes too much or too little, such as s for us")
 _THREE = Slip(1e9, "three prefixes too much or too little, such as s for ns")
-ROUND_TRIP = Slip(2.0, "a whole round trip labelled as half of one, or one-way")
+ROUND_TRIP = Slip(2.0, "a whole round trip labelled as half or as one-way")
 BITS = "bits"
 TIME = "time"
 COUNT = "count"
 SLIPS: Mapping[str, tuple[Slip, ...]] = {
     BITS: (
         Slip(8.0, "bits taken for bytes or bytes for bits"),
-        Slip(125.0, "bytes for bits one way and a prefix the other"),
+        Slip(125.0, "bytes for bits, and a prefix in the other direction"),
         _PREFIX,
-        Slip(8e3, "bits for bytes and a prefix besides"),
+        Slip(8e3, "bits for bytes, and a wrong prefix"),
         _TWO,
-        Slip(8e6, "bits for bytes and two prefixes besides"),
+        Slip(8e6, "bits for bytes, and two prefixes too much or too little"),
         _THREE,
     ),
     TIME: (ROUND_TRIP, _PREFIX, _TWO, _THREE),
@@ -559,11 +558,9 @@ def slip_words(slip: Slip, metric: str, ratio: float) -> str:
     if slip is not ROUND_TRIP:
         return slip.words
     if _is_half(metric):
-        return slip.words if ratio > 1 else "half of a round trip, or one way, halved once more"
+        return slip.words if ratio > 1 else "half a round trip, or a one-way time, halved again"
     return (
-        "a whole round trip doubled once more"
-        if ratio > 1
-        else "half of a round trip labelled as a whole one"
+        "a whole round trip doubled" if ratio > 1 else "half a round trip labelled as a whole one"
     )
 
 

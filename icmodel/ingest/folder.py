@@ -42,7 +42,7 @@ class About:
 
 
 def name_in(folder: str | Path) -> str:
-    """Id of a dataset to be written into a folder: the folder's name.
+    """Return the id of the dataset to write into a folder: the folder's name.
 
     The folder must be empty or hold an ingested dataset.
 
@@ -104,7 +104,7 @@ def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> None
 def account(ingested: Ingested) -> dict[str, object]:
     """Make the document of the file ingested.json.
 
-    It lists every file with its hash, and its numbers or the reason for refusing it.
+    It lists used files with hash and numbers, and refused files with the reason.
     """
     files = []
     for file in ingested.taken:
@@ -220,7 +220,7 @@ def _readme(ingested: Ingested, document: Mapping[str, object], about: About) ->
     if about.command:
         yield from (
             "",
-            "In the folder of these files, this command makes it again, byte for byte:",
+            "In the folder of these files, this command writes the same dataset again, byte for byte:",
             "",
         )
         yield from ("```text", about.command, "```")

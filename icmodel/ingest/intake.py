@@ -238,7 +238,7 @@ def _excluded(taken: Collection[Taken]) -> dict[str, str]:
     for some in points.values():
         for problem in repeat_problems([result for _, result in some]):
             labels = " and ".join(assumed.label for assumed in some[0][1].assumed)
-            reason = f"{labels} would be assumed for {len(some)} runs, and {problem}"
+            reason = f"{labels} would be assumed for {len(some)} runs, but {problem}"
             reasons |= dict.fromkeys((name for name, _ in some), reason)
 
     # If both ends reported a run in separate files, keep the file with more numbers.
@@ -317,9 +317,9 @@ def _misfit(result: Result, own: Labels, general: Labels) -> str:
         payload = labels.payload_bytes
         if payloads and payload is not None and not payloads.fits(payload):
             return (
-                f"{result.origin.place}: {payloads.counts}, which is payload_bytes "
-                f"{payloads}, {who} says {payload}: one of them is wrong, so keep each "
-                "payload in a file of its own, and leave its label out or correct it"
+                f"{result.origin.place}: {payloads.counts}, so payload_bytes is {payloads}, but "
+                f"{who} says {payload}: correct the label or leave it out, and keep each payload in a "
+                "file of its own"
             )
     return ""
 
@@ -337,7 +337,7 @@ def _labelled(result: Result, own: Labels, user: UserLabels) -> Result:
     notes = list(result.notes)
     if labels.host_cores is not None and general.host_cores not in (None, labels.host_cores):
         notes.append(
-            f"the file says {labels.host_cores} cores a host: these are used, not the {general.host_cores} of "
+            f"host_cores {labels.host_cores} of the file is used in place of the {general.host_cores} given for "
             "all files"
         )
         general = replace(general, host_cores=None)
@@ -364,7 +364,7 @@ def _labelled(result: Result, own: Labels, user: UserLabels) -> Result:
     ]
     if len(numbers) < len(result.numbers):
         notes.append(
-            "CPU is a share of the whole host, whose number of cores is unknown: not used; give --host-cores"
+            "CPU is a share of a host with an unknown number of cores: not used; give --host-cores"
         )
     if not numbers:
         raise RecordError(f"{place}: no number of the result can be used: {notes[-1]}")
@@ -395,8 +395,8 @@ def _with_notes(results: Sequence[Result]) -> tuple[Result, ...]:
         if not set(DUPLEX.items()) & set(result.labels.options.items())
     }
     both = (
-        "the file has results of both directions: if they ran at the same time, they slowed each other, "
-        "so measure one after another"
+        "the file has results of both directions: if they ran at the same time, they slowed each other; "
+        "measure one after the other"
     )
     repeat = (
         "several results of one point in one file count as repeats: streams that ran at the same "
@@ -428,8 +428,9 @@ MEANINGS = {
 }
 """Meaning of each option axis that ingesting may add to a dataset."""
 UNKNOWN = {"hosts": "unnamed", "tool": "unnamed", "streams": "unsaid"}
-"""Option axes that are added only to separate results, each with the value used if a result does not state the axis."""
+"""Option axes that are added only if their values differ, each with the value for results that do not state it."""
 WEAKEST = ("measured", "tabulated", "stated", "derived")
+"""Bases of numbers, the strongest first; a point gets the weakest basis of its numbers."""
 Kind = tuple[str | None, str]
 """Kind of a number: its protocol and its metric."""
 
@@ -473,7 +474,7 @@ def gather(samples: Sequence[Sample]) -> tuple[tuple[Point, ...], tuple[Axis, ..
     """Combine measured numbers into points, and make their option axes in the order of columns in points.csv."""
     samples = _completed(samples)
 
-    # Add an axis to the kinds of numbers that it separates; add streams to all kinds if any run had several streams.
+    # Give an axis to the kinds of numbers that it separates. Give streams to all kinds if any run had several streams.
     added: dict[str, Collection[Kind]] = {}
     for name in UNKNOWN:
         values: dict[Kind, set[str]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""Time that a program adds to a frame, learned from its results on hosts for which a dataset exists.
+"""Time that a program adds to a frame, fitted to its results on hosts for which a dataset exists.
 
 A program that reaches less goodput than the dataset's measuring tool on the same hosts needs more time per frame.
 The additional time has two terms: a time per frame and a time per byte, both at least 0.  Both terms are fitted by
@@ -34,7 +34,7 @@ The sent rate is used if the tool reports no received rate.
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two times per frame at one payload, at full speed on one core [s]: with the program, and of the host alone."""
+    """Core time per frame at full speed [s], for one payload: with the program, and of the host alone."""
 
     payload_bytes: int
     program_s: float
@@ -157,9 +157,8 @@ def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
     error is used.  A term that is not fitted is 0.  Its interval ends at the upper limit of a fit of this term alone to
     the residuals.
 
-    Intervals are computed from the larger of two errors.  One is the deviation of the payloads from the fit, by
-    Student's t.  Its degrees of freedom are the number of payloads minus the number of fitted terms.  The other is the
-    uncertainty of the hosts' own time.
+    Intervals use the larger of two errors: the uncertainty of the hosts' own time, and the deviation of the payloads
+    from the fit.  The deviation is scaled by Student's t; its degrees of freedom are payloads minus fitted terms.
     """
     payload = np.array([float(one.payload_bytes) for one in compared])
     program = np.array([one.program_s for one in compared])

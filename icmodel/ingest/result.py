@@ -1,4 +1,4 @@
-"""Result that a tool reports, in SI units, with notes for the user; each number names the host that counted it."""
+"""Results as tools report them, in SI units, with notes for the user. Each number names the host that counted it."""
 
 from __future__ import annotations
 
@@ -284,14 +284,14 @@ class Assumed(NamedTuple):
     def note(self, tool: str, how: str) -> str:
         """Write the note that this label was assumed; ``how`` is the option of icmodel that sets the label."""
         return (
-            f"{self.label} {self.value:.10g} is assumed: the default of {tool}, which {self.option} sets; "
-            f"give {how} if it was set"
+            f"{self.label} {self.value:.10g} is assumed, the default of {tool}: if {self.option} set another "
+            f"value, give {how}"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One result as a tool reports it: its labels (conditions) and numbers.
+    """One result of a tool: its labels (conditions) and numbers.
 
     Parameters
     ----------

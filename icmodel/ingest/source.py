@@ -1,4 +1,4 @@
-"""Source of results: a file, its plain text, and the parts of the text that are one run each.
+"""Sources of results: files, their plain text, and the single runs in a text.
 
 All readers get their text from this module. The number of lines never changes: a removed line becomes an empty line,
 so that messages give the line number of the original file.
@@ -81,7 +81,7 @@ class Source:
 
     @property
     def place(self) -> str:
-        """Place of the run in its file, for messages: its number, and the number of its first line with a word."""
+        """Place of the run in its file, for messages: number of the run, and of its first line with a word."""
         word = _WORD.search(self.text)
         line = f"line {self.line_at(word.start() if word else 0)}"
         return f"run {self.run} at {line}" if self.run else line
@@ -184,12 +184,12 @@ def shifted(value: str | float, places: int) -> float:
 
 
 def require(condition: object, message: str) -> None:
-    """Raise RecordError with the given message if a condition is false.
+    """Raise RecordError with a message if a condition is false.
 
     Raises
     ------
     RecordError
-        If the condition is false; the text is ``message``.
+        If the condition is false.
     """
     if not condition:
         raise RecordError(message)
@@ -211,7 +211,7 @@ def number(text: str, what: str) -> float:
 
 
 _BREAKS = re.compile(r"\r+\n|\r")
-"""Pattern of line ends of Windows and serial consoles; after a lone carriage return, a progress line is rewritten."""
+"""Pattern of line ends of Windows and serial consoles, and of the carriage return that rewrites a progress line."""
 _ESCAPES = re.compile(
     r"(?:\x1b|\^\[|␛)\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements (ECMA-48, 5.4)
     r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # window titles

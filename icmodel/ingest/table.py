@@ -91,8 +91,8 @@ class Column:
             return column
         require(
             column.kind,
-            f"{place} has the field {column.field!r}: it is an axis ({', '.join(AXES)}), a metric "
-            "such as goodput_bps or rtt_half_mean_s, low, high or n with of, or an option",
+            f"{place} has the unknown field {column.field!r}: use an axis ({', '.join(AXES)}), a metric "
+            "such as goodput_bps or rtt_half_mean_s, low, high or n with the key 'of', or add option = true",
         )
         if column.kind == "count":
             return column
@@ -177,8 +177,8 @@ class ColumnMap:
         if self.decimal != ".":
             require(
                 "." not in plain or _GROUPS.fullmatch(plain.partition(self.decimal)[0]),
-                f"{place}, column {column.name!r}: {text!r} has a point, which groups "
-                f"thousands where {self.decimal!r} is the decimal: one of them is wrong",
+                f"{place}, column {column.name!r}: {text!r} has a point, but decimal = {self.decimal!r} makes "
+                "points separate thousands: correct one of them",
             )
             plain = plain.replace(".", "").replace(self.decimal, ".")
         return plain
@@ -243,7 +243,7 @@ def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
         require(
             column.field not in BESIDE or column.of in metrics,
             f"{where}: the column {column.name!r} is {column.field} of {column.of!r}, but no "
-            "column is mapped to that metric",
+            "column is mapped to that metric: map one",
         )
 
     basis = str(document.get("basis", "measured"))

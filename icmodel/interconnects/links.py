@@ -1,15 +1,17 @@
-"""Links to compare, the datasets measured on them, and the candidates that rules generate from a dataset.
+"""Links to compare, the datasets measured on them, and the candidates that are generated for a dataset.
 
-Rules of candidates:
+Rules for candidates:
 
-- A frame of samples has the payload that the use case derives for one connection. Frames of a stream with a stated
-  goodput have the payload of the use case's default candidate. Both are reduced to the greatest payload of the
-  protocol. Frames of pictures have each of the sizes that `payloads` returns.
-- The frame rate is the rate that the stream needs. The path has the distance and the switches of the default
-  candidate. If the candidate states no distance, it is the use case's greatest distance.
-- The core counts are the least and the greatest measured count, and the count with the greatest measured goodput.
-- Each stream uses each protocol of the dataset, in all combinations.
-- The number of endpoints follows from the devices, as in every evaluation.
+- Payload of samples: the payload that the use case derives for one connection.
+- Payload of a stream with a stated goodput: the payload of the use case's default candidate.
+- Both payloads are reduced to the greatest payload of the protocol.
+- Payload of pictures: each of the sizes that `payloads` returns.
+- Frame rate: the rate that the stream needs.
+- Path: the distance and the switches of the default candidate, or the use case's greatest distance if the candidate
+  states none.
+- Core counts: the least and the greatest measured count, and the count with the greatest measured goodput.
+- Protocols: each protocol of the dataset for each stream, in all combinations.
+- Endpoints: they follow from the devices, as in every evaluation.
 """
 
 from __future__ import annotations
@@ -48,18 +50,12 @@ RATES_BPS = {
 }
 """Standard line rates to compare [b/s], by kind of link.
 
-For InfiniBand and RapidIO, the line rates are data rates of four lanes, after line coding.
+Rates of InfiniBand and RapidIO are data rates of four lanes, after line coding.
 """
 ANY_RATE = {ETHERNET: 0.0, "roce": 10e9}
-"""Least line rate [b/s] of each kind of link that is compared at every requested rate.
-
-Requested rates below the least line rate are left out.
-"""
+"""Least line rate [b/s] of each kind of link that can have every requested rate; lower requested rates are left out."""
 NEAR_RATE = 0.03
-"""Greatest relative difference between a requested rate and the line rate of an InfiniBand or RapidIO link.
-
-A link with a greater difference is not compared.
-"""
+"""Greatest relative difference between a requested rate and the line rate of a compared InfiniBand or RapidIO link."""
 SAME_RATE = 1e-3
 """Relative difference up to which two line rates count as equal."""
 

@@ -1,4 +1,4 @@
-"""Comparison: the result of judging one use case on every interconnect, ranked; and its JSON form.
+"""Result of judging one use case on every interconnect: the comparison, its ranking and its JSON form.
 
 Each interconnect belongs to one of four classes, listed here from best to worst:
 
@@ -51,8 +51,8 @@ class Source:
     result : CandidateResult
         Result of the best candidate.
     least_cores : int, optional
-        Least tried core count of a host that gives the outcome of ``result``. The count is ``None`` for the outcome
-        *not met*, for theory, and if no candidate has a core count.
+        Least core count of a tried candidate with the outcome of ``result``. It is ``None`` for the outcome *not met*,
+        for theory, and if no candidate has a core count.
     """
 
     ground: str
@@ -76,9 +76,8 @@ class Source:
     def decisive(self) -> Finding:
         """Finding on the requirement that decides the outcome.
 
-        If several requirements are not met, the requirement with the strongest basis (kind of evidence) decides. A
-        latency that grows without limit follows from the goodput. Such a latency decides only if no other requirement
-        fails.
+        If several requirements are not met, the one with the strongest basis (kind of evidence) decides. A latency
+        that grows without limit follows from the goodput, so it decides only if no other requirement fails.
         """
         failed = [finding for finding in self.result.findings if finding.outcome == NOT_MET]
         if not failed:
@@ -96,8 +95,7 @@ class Source:
     def basis(self) -> str:
         """Weakest basis (kind of evidence) of the deciding requirements; empty if nothing was predicted.
 
-        If a requirement is not met, this requirement alone decides. Otherwise all findings with the same outcome
-        decide.
+        If a requirement is not met, `decisive` alone decides. Otherwise all findings with the same outcome decide.
         """
         if self.outcome == NOT_MET:
             return self.decisive.rests_on.basis
@@ -325,13 +323,36 @@ class Ranked:
         If several goodputs are required, the least headroom counts. If the headroom is negative, no host can meet the
         use case.
         """
-        theory = [one for one in (self.row.source, *self.row.others) if one.ground == THEORY]
-        return _headroom(theory[0]) if theory else math.nan
+        ratios = [
+            finding.verdict.estimate.high / finding.verdict.requirement.limit - 1
+            for source in (self.row.source, *self.row.others)
+            if source.ground == THEORY
+            for finding in _goodputs(source)
+        ]
+        return min((ratio for ratio in ratios if math.isfinite(ratio)), default=math.nan)
 
     @property
     def host_headroom(self) -> float:
-        """Goodput that the hosts can carry, divided by the required goodput, minus 1; NaN if unknown."""
-        return math.nan if self.row.source.ground == THEORY else _margin(self.row.source)
+        """Goodput that the hosts can carry, divided by the required goodput, minus 1; NaN if unknown.
+
+        If several goodputs are required, the least headroom counts. A stream carries no more than it requests. So if
+        its goodput reaches the limit, the capacity of the hosts counts in place of the goodput.
+        """
+        source = self.row.source
+        if source.ground == THEORY:
+            return math.nan
+        predictions = {one.stream: one.prediction for one in source.result.answers}
+        margins = []
+        for finding in _goodputs(source):
+            margin, prediction = finding.verdict.margin, predictions.get(finding.stream)
+            if margin >= 0 and prediction is not None:
+                bounds = [
+                    prediction.bounds[name] for name in CAPACITIES if name in prediction.bounds
+                ]
+                capacity_bps = min(bounds, default=math.nan)
+                margin = max(margin, capacity_bps / finding.verdict.requirement.limit - 1)
+            margins.append(margin)
+        return min((margin for margin in margins if math.isfinite(margin)), default=math.nan)
 
     @property
     def least_cores(self) -> int | None:
@@ -421,32 +442,6 @@ def class_of(row: Row) -> str:
     if row.refuted:
         return IMPOSSIBLE
     return {MET: CARRIES, UNDECIDED: HOSTS_OPEN, NOT_MET: HOSTS_FAIL}[row.outcome]
-
-
-def _headroom(theory: Source) -> float:
-    """Return the least ratio of the wire's goodput to a required goodput, minus 1; NaN if no goodput is required."""
-    ratios = [
-        finding.verdict.estimate.high / finding.verdict.requirement.limit - 1
-        for finding in _goodputs(theory)
-    ]
-    return min((ratio for ratio in ratios if math.isfinite(ratio)), default=math.nan)
-
-
-def _margin(source: Source) -> float:
-    """Return the least margin of a predicted goodput over its limit; NaN if none is known.
-
-    A stream carries no more than it requests.  If its goodput reaches the limit, the capacity of the hosts counts instead.
-    """
-    predictions = {one.stream: one.prediction for one in source.result.answers}
-    margins = []
-    for finding in _goodputs(source):
-        margin, prediction = finding.verdict.margin, predictions.get(finding.stream)
-        if margin >= 0 and prediction is not None:
-            bounds = [prediction.bounds[name] for name in CAPACITIES if name in prediction.bounds]
-            capacity_bps = min(bounds, default=math.nan)
-            margin = max(margin, capacity_bps / finding.verdict.requirement.limit - 1)
-        margins.append(margin)
-    return min((margin for margin in margins if math.isfinite(margin)), default=math.nan)
 
 
 def _goodputs(source: Source) -> list[Finding]:

@@ -1,6 +1,6 @@
 """Run the measuring tool icprobe: find it, run commands with a time limit, and start responders with keys.
 
-Shared by `calibrate` and `verify`; independent of the measured systems.
+`calibrate` and `verify` share this room.
 """
 
 from icmodel.probing.probe import Probe, check_probe, find_probe

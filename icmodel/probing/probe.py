@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sysconfig
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +17,8 @@ from icmodel.errors import MeasurementFailed, ProbeMissing
 
 PROBE = "icprobe"
 INSTALL = (
-    "it is the extra icmodel[probe], compiled by Rust 1.88 or newer (https://rustup.rs); in a clone "
-    "of icmodel, on Linux, run `make probe` or `pip install ./calibration '.[probe]'`"
+    "install the extra icmodel[probe], which needs Rust 1.88 or newer (https://rustup.rs); in a clone "
+    "of icmodel on Linux, run `make probe` or `pip install ./calibration '.[probe]'`"
 )
 
 
@@ -47,19 +47,16 @@ def find_probe() -> Path:
     ProbeMissing
         If icprobe is not found. The message explains how to install icprobe.
     """
-    for place in _places():
+    checkout = Path(__file__).resolve().parent.parent.parent
+    places = (
+        Path(shutil.which(PROBE) or ""),
+        Path(sysconfig.get_path("scripts")) / PROBE,
+        checkout / "calibration" / "target" / "release" / PROBE,
+    )
+    for place in places:
         if place.is_file() and os.access(place, os.X_OK):
             return place
     raise ProbeMissing(f"the measuring tool icprobe is not installed: {INSTALL}")
-
-
-def _places() -> Iterator[Path]:
-    on_path = shutil.which(PROBE)
-    if on_path is not None:
-        yield Path(on_path)
-    yield Path(sysconfig.get_path("scripts")) / PROBE
-    checkout = Path(__file__).resolve().parent.parent.parent
-    yield checkout / "calibration" / "target" / "release" / PROBE
 
 
 def check_probe(path: Path, *, longest_s: float = 60.0) -> Probe:
@@ -79,7 +76,7 @@ def check_probe(path: Path, *, longest_s: float = 60.0) -> Probe:
     """
     name, _, version = _answer(path, "--version", longest_s).strip().partition(" ")
     if name != PROBE or not version:
-        raise ProbeMissing(f"{path} is not icprobe, for it does not print its version: {INSTALL}")
+        raise ProbeMissing(f"{path} does not print icprobe's version: {INSTALL}")
     try:
         found = json_value(_answer(path, "selfcheck", longest_s))
     except ValueError:
@@ -108,7 +105,7 @@ def _answer(path: Path, word: str, longest_s: float) -> str:
             f"`{path} {word}` did not answer within {longest_s:g} s: run it by hand to see why"
         ) from None
     if done.returncode != 0:
-        why = " ".join(done.stderr.split()) or "it said nothing"
+        why = " ".join(done.stderr.split()) or "without an error message"
         raise ProbeMissing(
             f"`{path} {word}` failed with exit code {done.returncode} ({why}): run it by hand to "
             "see why"
@@ -175,4 +172,4 @@ def output_of(command: Sequence[str], longest_s: float, stdin: bytes | None = No
 def error_line(errors: bytes) -> str:
     """Return the last line of a command's standard error, without the prefix ``icprobe:``."""
     lines = errors.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1].removeprefix("icprobe: ") if lines else "it said nothing"
+    return lines[-1].removeprefix("icprobe: ") if lines else "without an error message"

@@ -1,4 +1,4 @@
-"""Responders (`icprobe serve`) that end even if icmodel is killed, their keys, and the records of `icprobe run`."""
+"""Responders (`icprobe serve`), which end even if icmodel is killed; their keys; and the records of `icprobe run`."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def short_name(folder: Path) -> str:
 def private(folder: Path) -> Path:
     """Return the path of the private folder for the key of a measurement.
 
-    Each combination of records folder, user and machine has a path of its own, so a continued measurement finds its
-    path again. The path is short because the operating system limits the length of socket paths.
+    Each records folder has a path of its own for each user and machine, so a continued measurement finds it again. The
+    path is short, since the operating system limits the length of socket paths.
     """
     owner = f"{socket.gethostname()} {os.getuid()} {folder.resolve()}"
     name = hashlib.sha256(owner.encode("utf-8")).hexdigest()[:16]
@@ -178,7 +178,7 @@ def record_of(done: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
         record = json_value(done.stdout)
     except ValueError as error:
         raise MeasurementFailed(
-            f"`icprobe run` printed no record ({error}): is the icprobe of both hosts the same?"
+            f"`icprobe run` printed no record ({error}): install the same icprobe on both hosts"
         ) from error
     if not isinstance(record, dict):
         raise MeasurementFailed(

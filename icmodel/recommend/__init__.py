@@ -1,4 +1,4 @@
-"""Recommend designs of a system with choices: find the designs that meet every requirement.
+"""Recommend designs of a system: choose options so that every requirement is met.
 
 Modules in the order of use: ``choices`` (variants of streams, and networks), ``alone`` (predicts each variant of each stream
 alone), ``scores`` (scores designs in arrays, by the loads of shared resources), ``designs`` (the search space),

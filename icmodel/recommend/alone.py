@@ -1,7 +1,7 @@
 """Predict each variant of each stream alone (without other streams), by one prediction of an artificial system.
 
-In that system, every variant of every stream has its own copies of devices, switches and links. So no two variants
-share a resource. If streams differ only in their names, the system contains only one of these streams.
+In that system, every variant of every stream has its own copies of devices, switches and links, so that no resource is
+shared. Of streams that differ only in their names, the system contains one.
 """
 
 from __future__ import annotations
@@ -167,15 +167,28 @@ class AlonePredictions:
 
 def predict_alone(streams: Sequence[LoneStream], models: Models | None) -> AlonePredictions:
     """Predict each stream without other streams."""
+    # Predict each distinct stream once. Only hard limits on the greatest latency need worst-case bounds.
     rows, unique = _distinct(streams)
     names = {row: lone.name for row, lone in zip(rows.tolist(), streams, strict=True)}
-    bounded = any(  # only hard limits on the greatest latency need worst-case bounds
+    bounded = any(
         wanted.requirement.kind == "hard" and wanted.requirement.metric == "latency_max_s"
         for lone in unique
         for wanted in lone.limits
     )
     prediction = predict(_disjoint_system(unique), models, worst=bounded)
-    able_bps = _goodputs_at_unlimited_rate(unique, models)
+
+    # Goodput of each stream at unlimited rate [b/s]; 0 if unknown.
+    unlimited = [
+        LoneStream(
+            lone.name,
+            replace(lone.system, requirements=()),
+            replace(lone.stream, producer=None, paced_fps=None),
+        )
+        for lone in unique
+    ]
+    same, fastest = _distinct(unlimited)
+    found = predict(_disjoint_system(fastest), models, worst=False).streams.values()
+    able_bps = np.array([_value(one.metrics, "goodput_bps", 0.0) for one in found])[same]
     return _as_arrays(prediction, able_bps, rows, list(names.values()))
 
 
@@ -186,21 +199,6 @@ def _distinct(streams: Sequence[LoneStream]) -> tuple[Ints, list[LoneStream]]:
         [indices.setdefault(lone.identity, len(indices)) for lone in streams], dtype=np.int64
     )
     return rows, [streams[index] for index in np.unique(rows, return_index=True)[1].tolist()]
-
-
-def _goodputs_at_unlimited_rate(streams: Sequence[LoneStream], models: Models | None) -> Floats:
-    """Return the goodput of each stream at unlimited rate [b/s], an array of shape (streams,); 0 if unknown."""
-    unlimited = [
-        LoneStream(
-            lone.name,
-            replace(lone.system, requirements=()),
-            replace(lone.stream, producer=None, paced_fps=None),
-        )
-        for lone in streams
-    ]
-    rows, unique = _distinct(unlimited)
-    found = predict(_disjoint_system(unique), models, worst=False).streams.values()
-    return np.array([_value(one.metrics, "goodput_bps", 0.0) for one in found])[rows]
 
 
 def _disjoint_system(streams: Sequence[LoneStream]) -> System:

@@ -30,7 +30,7 @@ from icmodel.system.prediction.answers import dataset_of
 Models = Model | Mapping[str, Model]
 """Type of the models of a search: one model for all streams, or one for each dataset that the system names."""
 MOST_PAYLOAD_BYTES = 65_535
-"""Greatest aligned payload [B] if no payload was measured. The value is the TCP payload in IC2012 §8.1."""
+"""Greatest aligned payload [B] if no payload was measured: the TCP payload in IC2012 §8.1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,9 @@ def variants(
                 made = table.produces.producer(payload) if rate == WHOLE_MESSAGES else None
                 if isinstance(rate, float | int):
                     rates.add(float(rate))
-                elif made is None or payload is None:  # None: rate of the traffic source
+                elif (
+                    made is None or payload is None
+                ):  # None stands for the rate of the traffic source
                     rates.add(None)
                 else:
                     rates.add(math.ceil(made.message_bytes / payload) / made.period_s)
@@ -200,8 +202,7 @@ class Network:
 def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Network]:
     """Yield the network of every combination of options.
 
-    The file's own network comes first, then the other networks, sorted by their number of differences from the file's
-    own.
+    The file's own network comes first. Networks with fewer differences from it come before those with more.
     """
     for count in range(len(parameters) + 1):
         for chosen in itertools.combinations(parameters, count):
@@ -217,8 +218,7 @@ def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Ne
 def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, ...]:
     """List the parameters of the network for which the file gives choices, sorted by name.
 
-    The first option of a parameter is the file's own. This option is ``None`` if tables of the same name have different
-    values.
+    The first option of a parameter is the file's own; it is ``None`` if tables of the same name have different values.
     """
     found = []
     for part, labels in SETTINGS.items():

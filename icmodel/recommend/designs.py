@@ -43,9 +43,9 @@ MOST_NETWORKS = 256
 """Greatest number of networks (combinations of network options) in a search."""
 
 Picks = Sequence[Ints]
-"""Set of designs in one network: all combinations of the picked variants of its tables of streams.
+"""Set of designs in one network: an array with the indices of the picked variants for each table of streams.
 
-Each table has an array with the indices of its picked variants.
+The designs are all combinations of these variants.
 """
 
 
@@ -60,10 +60,10 @@ class Counts:
     contradictory : int
         Designs left out because their network contradicts itself.
     dominated : int
-        Designs left out because another variant of a table of streams is at least as good in every score.
+        Designs left out because a table of streams has another variant that is at least as good in every score.
     far : int
-        Designs left out because they differ too much from the file: in more than ``tables`` tables of streams, or
-        because their network comes after the first `MOST_NETWORKS`.
+        Designs left out because they differ too much from the file: in more than ``tables`` tables of streams, or in
+        a network after the first `MOST_NETWORKS`.
     tables : int, optional
         Greatest number of changed tables of streams in a scored design; ``None`` without a limit.
     """

@@ -1,7 +1,7 @@
 """Physical limits: find latency requirements that transmission and propagation delay alone exceed.
 
-All samples of a cycle are taken at the same time, and a port sends their messages one after another. So the last
-message has a least latency: the transmission time of all messages at the port's rate, plus the propagation delay of the
+All samples of a cycle are taken at the same time, and a port sends their messages one after another. So the latency of
+the last message is at least the transmission time of all messages at the port's rate, plus the propagation delay of the
 path. Headers, switches and hosts add further delay.
 """
 
@@ -60,20 +60,20 @@ class TooLate:
         If this port sends all messages, the first sentence is left out.
         """
         limit, rate = units.format_seconds(self.limit_s), units.format_bps(self.rate_bps)
-        cable = f"{units.format_metres(self.cable_m)} of cable take {units.format_seconds(self.cable_s, 4)} of it"
+        cable = f"{units.format_metres(self.cable_m)} of cable take {units.format_seconds(self.cable_s, 4)} of this time"
         left = self.limit_s - self.cable_s
-        leave = f", which leaves {units.format_bps(self.bits / left, 4)}" if left > 0 else ""
+        leave = f", so {units.format_bps(self.bits / left, 4)} are needed" if left > 0 else ""
         own = (
-            f"{self.group}: {units.format_bits(self.bits)} leave {self.port} at once and have {limit}, "
-            f"which is {units.format_bps(self.bits / self.limit_s, 4)} of {rate}; {cable}{leave}"
+            f"{self.group}: {units.format_bits(self.bits)} through {self.port} within {limit} need "
+            f"{units.format_bps(self.bits / self.limit_s, 4)} of {rate}; {cable}{leave}"
         )
         if self.total_bits <= self.bits:
             return (own,)
         total = units.format_bps(self.total_bits / self.limit_s, 4)
-        sign = ">" if self.total_bits / self.limit_s > self.rate_bps else "of"
+        sign = "more than" if self.total_bits / self.limit_s > self.rate_bps else "of"
         return (
-            f"{self.group}: over one link all {units.format_bits(self.total_bits)} in {limit} were "
-            f"{total} {sign} {rate}",
+            f"{self.group}: all {units.format_bits(self.total_bits)} over one link within {limit} would need "
+            f"{total}{',' if sign != 'of' else ''} {sign} {rate}",
             own,
         )
 

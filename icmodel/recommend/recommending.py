@@ -1,4 +1,4 @@
-"""Recommend designs of a system: score all designs, predict the best designs in full, and return these."""
+"""Recommend designs of a system: score all designs, and predict the best designs in full."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ MOST_FRONT, MOST_MENDS, MOST_UNDECIDED = 12, 3, 6
 MOST_BESIDE = 3
 """Greatest number of undecided designs to predict if another design meets all requirements.
 
-Designs with an overloaded resource are then left out.
+Undecided designs with an overloaded resource are then left out.
 """
 TRIES = 12
-"""Greatest number of replacement designs to predict, per kind, for designs that prove worse than their scores."""
+"""Greatest number of further designs to predict, per kind, in place of designs that are worse than their scores."""
 
 SEARCH = Work("search", "design")
 
@@ -69,7 +69,7 @@ def recommend(
     """Search the choices of a system for the designs that meet every requirement.
 
     First, each variant of each stream is predicted alone. Then every design is scored by the sum of its streams' loads.
-    The designs with the best scores are predicted in full; only these are returned.
+    Only the designs with the best scores are predicted in full and returned.
 
     Parameters
     ----------
@@ -114,7 +114,13 @@ def recommend(
     '1448 B'
     """
     file = name if isinstance(name, OpenSystem) else load_open(name)
-    models = _load_models(file, dataset, variant, cache=cache)
+    models: Models
+    if isinstance(dataset, Model):
+        models = dataset
+    elif dataset is not None:
+        models = Model(dataset, variant, cache=cache)
+    else:
+        models = {one: Model(one, variant, cache=cache) for one in file.datasets}
     budget = 1 + MOST_FRONT + MOST_MENDS + MOST_UNDECIDED + 3 * TRIES
     with pool(SEARCH, workers, client) as team:
         check = team.job(checker, models)  # workers start while this process scores
@@ -157,21 +163,6 @@ def recommend(
     )
 
 
-def _load_models(
-    file: OpenSystem,
-    dataset: Model | Dataset | str | Path | None,
-    variant: str | None,
-    *,
-    cache: bool,
-) -> Models:
-    """Load one model for all streams, or one for each dataset that the file or its choices name."""
-    if isinstance(dataset, Model):
-        return dataset
-    if dataset is not None:
-        return Model(dataset, variant, cache=cache)
-    return {name: Model(name, variant, cache=cache) for name in file.datasets}
-
-
 @dataclass(frozen=True, slots=True)
 class Question:
     """Question to a worker: the document of a design, and the known parts of the answer."""
@@ -203,7 +194,7 @@ class Checks:
     Parameters
     ----------
     check : callable
-        Predicts designs in full, in order. Workers may predict designs ahead that are never read.
+        Predicts designs in full, in order. Workers may predict further designs that are never read.
     most : int
         Greatest number of designs to predict, for ``watch``.
     known : mapping
@@ -218,19 +209,20 @@ class Checks:
 
     def predict(self, indices: Sequence[int]) -> Iterator[Checked | None]:
         """Predict designs in full, and yield the predictions in order; known predictions are reused."""
+
+        def question(index: int) -> Question:
+            design, scores = self.space.design(index), self.space.scores
+            scored, changes = scores.objectives[index].tolist(), int(scores.changes[index])
+            return Question(design.opened(), design.changed, design.chosen, scored, changes)
+
         new = [index for index in indices if index not in self.known]
-        answers = self.check(map(self._question, new))
+        answers = self.check(map(question, new))
         for index in indices:
             if index not in self.known:
                 self.known[index] = next(answers)
                 if self.watch is not None:
                     self.watch(len(self.known), self.most)
             yield self.known[index]
-
-    def _question(self, index: int) -> Question:
-        design, scores = self.space.design(index), self.space.scores
-        scored, changes = scores.objectives[index].tolist(), int(scores.changes[index])
-        return Question(design.opened(), design.changed, design.chosen, scored, changes)
 
     def having(self, verdict: str) -> tuple[Checked, ...]:
         """Return the predicted designs with the given verdict."""
@@ -243,9 +235,9 @@ class Checks:
     def predict_front(self, left: Ints, verdict: str, most: int) -> int:
         """Predict in full at most ``most`` designs on the Pareto front of the designs ``left``.
 
-        If the full prediction of a design has a worse verdict than ``verdict``, the design is removed. The front of the
-        remaining designs is then predicted, with at most `TRIES` further designs in total. Returns the number of
-        designs on the last front that were not predicted.
+        A design whose full prediction has a worse verdict than ``verdict`` is removed, and the front of the other
+        designs is predicted, with at most `TRIES` further designs in total. Returns the number of designs on the last
+        front that were not predicted.
         """
         objectives = rounded(self.space.scores.objectives)
         tries = most + TRIES
@@ -320,9 +312,9 @@ def _checked(prediction: SystemPrediction, asked: Question) -> Checked:
 
 
 def _open_requirements(prediction: SystemPrediction) -> Iterator[OpenRequirement]:
-    """Yield the requirements that are undecided or not met, those farthest from their limits first.
+    """Yield the requirements that are undecided or not met, each with the stream or device farthest from the limit.
 
-    Each requirement is given with the stream or device that is farthest from the limit.
+    Requirements farthest from their limits come first.
     """
     missed = by_requirement(one for one in prediction.judged if one.verdict.outcome != MET)
     for worst, *_ in missed.values():
@@ -359,5 +351,5 @@ def _front_of(designs: tuple[Checked, ...]) -> tuple[Checked, ...]:
 
 
 def _by_objectives(design: Checked) -> tuple[object, ...]:
-    """Sort key of designs: CPU first, then the other objectives, then the text of the choice."""
+    """Sort key of designs: CPU, then the other objectives, then the texts of the choices."""
     return design.objectives, sorted(design.chosen.items())

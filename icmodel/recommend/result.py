@@ -1,4 +1,4 @@
-"""Result of a search for designs, with its JSON form: designs found, and requirements that no choice can meet."""
+"""Result of a search for designs: designs found, and requirements that no choice can meet; with its JSON form."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SCHEMA_VERSION = 1
 LEFT_OUT = (
     "queueing delays, and bursts of other streams",
     "the effect of other streams on a stream's own goodput, latency and CPU",
-    "classes of ports: a port is full when all its streams together fill it",
-    "changes of the parallel cable that a stream takes, if another choice changes its rate",
+    "priorities at ports: only the total load of a port counts",
+    "parallel cables: a stream keeps its cable, even if another choice changes the cable's rate",
     "worst-case bounds of streams that share resources",
 )
 """Effects that the scores of designs ignore; the full predictions of the returned designs include them."""

@@ -250,9 +250,9 @@ class TableVariants:
     def demands_bps(self, variants: Sequence[Stream]) -> tuple[Floats, Floats]:
         """Return two arrays of goodputs that a stream needs [b/s], with one element per variant.
 
-        The first goodput is demanded by requirements. The second is needed for a whole message to arrive in time. If
-        streams send at the same time, their second goodputs add up. If the sum exceeds the capacity of a resource, at
-        least one message is late.
+        Requirements demand the first goodput. The second is needed for a whole message to arrive in time. If streams
+        send at the same time, their second goodputs add up; a sum above the capacity of a resource makes at least one
+        message late.
         """
         names = (variants[0].name, variants[0].group)
         requirements = [
@@ -346,9 +346,9 @@ def device_limits(system: System) -> tuple[tuple[int, str], ...]:
 def _device_shares(
     system: System, streams: Sequence[Stream], alone: AlonePredictions, place: Ints, sending: Bools
 ) -> Floats:
-    """For each requirement that limits a metric of a device, sum what the streams of a table contribute to the metric.
+    """Sum the contributions of a table's streams to the metric of each requirement on a device.
 
-    The result is an array of shape (variants, limits, 2) with the low and the high end of each sum.
+    The result is an array of shape (variants, requirements, 2) with the low and the high end of each sum.
     """
     limits = device_limits(system)
     found = np.zeros((place.shape[1], len(limits), 2))
@@ -373,7 +373,7 @@ def _device_shares(
 
 
 SAME_RATIO = 1.02
-"""Ratio up to which two values of an objective count as nearly equal. So the designs of a front differ clearly."""
+"""Ratio up to which two values of an objective count as equal, so that the designs of a front differ clearly."""
 
 
 def pareto_front(points: Floats) -> Ints:

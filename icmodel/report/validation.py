@@ -45,7 +45,7 @@ from icmodel.requirement import MET, OUTCOMES, Requirement, Verdict, judge, wors
 from icmodel.table import Table
 from icmodel.validate import Trial, Validation
 from icmodel.validate.scores import Coverage, Score
-from icmodel.validate.validation import HELD_OUT, KINDS, LEAVE_ONE, Wishes
+from icmodel.validate.validation import HELD_OUT, KINDS, LEAVE_ONE, ValidationOptions
 
 LIKE_QUESTIONS = (LEAVE_ONE, HELD_OUT)
 """Kinds of cross-validation folds that resemble a user's questions, and decide the verdict.
@@ -98,20 +98,20 @@ def page(found: Validation, masthead: Masthead = PLAIN, file: str = "") -> Page:
 
 def words(found: Validation) -> list[str]:
     """Return the words of the ``icmodel`` command line that repeats a validation."""
-    wishes, usual = found.wishes, Wishes()
+    options, usual = found.options, ValidationOptions()
     said = ["validate", found.data.reference, "--variant", found.variant]
-    if wishes.kinds != KINDS:
-        said += ["--folds", ",".join(wishes.kinds)]
-    if wishes.metrics:
-        said += ["--metric", ",".join(wishes.metrics)]
-    if wishes.breaks_bytes:
-        said += ["--break", ",".join(f"{size} B" for size in wishes.breaks_bytes)]
-    if wishes.most is not None:
-        said += ["--most", str(wishes.most)]
-    if wishes.worst != usual.worst:
-        said += ["--worst", str(wishes.worst)]
-    if wishes.runs is not None:
-        said += ["--runs", wishes.runs.reference]
+    if options.kinds != KINDS:
+        said += ["--folds", ",".join(options.kinds)]
+    if options.metrics:
+        said += ["--metric", ",".join(options.metrics)]
+    if options.breaks_bytes:
+        said += ["--break", ",".join(f"{size} B" for size in options.breaks_bytes)]
+    if options.most is not None:
+        said += ["--most", str(options.most)]
+    if options.worst != usual.worst:
+        said += ["--worst", str(options.worst)]
+    if options.runs is not None:
+        said += ["--runs", options.runs.reference]
     return said
 
 

@@ -2,7 +2,7 @@
 
 Blocks are written in order. Until the last block is written, ``NAME.partial`` has the content, and ``NAME.progress``
 the number of finished blocks. A continued sweep first removes any content after the finished blocks. So an interruption
-loses at most the block being written, and no reader sees an incomplete file.
+loses at most one block, and no reader sees an incomplete file.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ BLOCK = 4096
 """Number of points of a sweep that are written to a file together."""
 PARTS = ("_low", "_high", "_basis")
 EVERY_CHUNK = {"array.write_empty_chunks": True}
-"""Configuration of Zarr: a chunk of only NaN or only zeros also gets a file, so that a lost file is noticed."""
+"""Configuration of Zarr: chunks of only NaN or only zeros are written too, so that a lost file is noticed."""
 
 Column = NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -57,9 +57,19 @@ Progress = Callable[[int, int], None]
 class Columns:
     """Result of a sweep as a table with a row for each point.
 
-    ``fixed`` has the constant parameters. ``swept`` has the values of each swept parameter. ``answers`` has columns
-    with a value for each point. The points are all combinations of the swept values; the last parameter varies fastest.
-    Without a swept parameter there is one point. ``sha256`` is the hash of the dataset's rows.
+    Parameters
+    ----------
+    fixed : mapping
+        Values of the constant parameters.
+    swept : mapping
+        Values of each swept parameter. The points are all combinations of these values; the last parameter varies
+        fastest. Without a swept parameter there is one point.
+    answers : mapping
+        Columns with a value for each point.
+    shape : tuple of int
+        Number of values of each swept parameter.
+    sha256 : str
+        Hash of the dataset's rows.
     """
 
     fixed: Mapping[str, object]
@@ -273,7 +283,9 @@ class Target(ABC):
         """Remove all content after the finished blocks from the partial file."""
 
     def begin(self) -> int:
-        """Return the number of blocks that an interrupted sweep finished, or 0; remove content after these blocks.
+        """Prepare the partial file, and return the number of blocks that an interrupted sweep finished.
+
+        Content after the finished blocks is removed.
 
         Raises
         ------
@@ -311,7 +323,7 @@ class Target(ABC):
         return int(blocks)
 
     def refuse_missing(self, name: str) -> NoReturn:
-        """Raise an error, since a file of a finished block is missing."""
+        """Raise ReportError: the file ``name`` of a finished block is missing."""
         raise ReportError(
             f"{self.partial} lacks {name}, which was written: remove {self.journal} to start again"
         )
@@ -421,7 +433,7 @@ class ParquetFolder(Target):
 class ZarrStore(Target):
     """Target of a sweep: a Zarr store; each block is one chunk of each variable.
 
-    It uses Zarr format 2, which every Zarr library reads; format 3 has no standard for texts yet.
+    The store has Zarr format 2, which every Zarr library reads; format 3 has no standard for texts yet.
     """
 
     @staticmethod
@@ -497,7 +509,7 @@ TARGETS: Mapping[str, type[Target]] = {CSV: CsvFile, PARQUET: ParquetFolder, ZAR
 
 
 def block_columns(block: Block, answers: xarray.Dataset) -> Columns:
-    """Return the columns of a block: fixed parameters, swept ones, and answers."""
+    """Return the columns of a block: fixed parameters, swept parameters and answers."""
     fixed = {axis.name: json_form(axis.values[0]) for axis in block.axes if axis.fixed}
     names = (str(name) for name in answers.data_vars)
     metrics = [name for name in names if name != "bottleneck" and not name.endswith(PARTS)]

@@ -214,7 +214,7 @@ def grid_of(
     asked = model.question(ranges, ("outside", "metrics", "intervals", "progress"))
     axes = axes_of(model, words.with_options(asked))
 
-    # Refuse impossible values, and values without an axis or rule. Of a numeric axis, only the two ends need a check.
+    # Refuse impossible values, and values without an axis or rule. For a numeric axis, checking both ends suffices.
     ends = [
         axis.values if axis.textual else dict.fromkeys((min(axis.values), max(axis.values)))
         for axis in axes
@@ -239,8 +239,8 @@ def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
 class Blocks(Sequence["Block"]):
     """Blocks of consecutive points of a grid; each block is a grid itself.
 
-    Every block has whole last axes: as many of these axes as fit into ``most`` points. The axis before them is cut into
-    pieces. All earlier axes have a single value in a block.
+    A block has all values of the last axes, as many axes as fit into ``most`` points. The axis before them is cut into
+    pieces. Each earlier axis has one value in a block.
 
     Examples
     --------
@@ -346,7 +346,7 @@ class Block:
 def _first_refusal(
     model: Model, axes: tuple[Axis, ...], question: dict[str, Any], grid: Grid
 ) -> OutOfDomain | None:
-    """Return the error that `Model.predict` raises for the first refused point of a block; None if none is found."""
+    """Return the error of `Model.predict` for the first refused point of a block; None if none is found."""
     metrics = tuple(dict.fromkeys((*(grid.metrics or ()), "goodput_bps")))
     answered = model.predict_many(**question, outside="nan", metrics=metrics, intervals=False)
     outside = "extrapolate" if grid.outside == "extrapolate" else "refuse"

@@ -1,9 +1,10 @@
 """Ranges of a sweep: texts and numbers, converted to the axes of a grid.
 
-A range is a text. ``"64 B, 1448 B"`` lists values. ``"64 B..65535 B"`` takes the first value, the last value, and
-the dataset's values between them. ``"64 B..65535 B:25"`` takes 25 values at equal distances, and
-``"64 B..65535 B:25log"`` takes 25 values at equal ratios. The items of a list may be ranges. A rate or a requested
-goodput may be ``unlimited``.
+- ``"64 B, 1448 B"`` lists values; an item of a list may be a range.
+- ``"64 B..65535 B"`` is both ends, and the dataset's values between them.
+- ``"64 B..65535 B:25"`` is 25 values at equal distances.
+- ``"64 B..65535 B:25log"`` is 25 values at equal ratios.
+- ``"unlimited"`` is a value of a rate or a requested goodput.
 """
 
 from __future__ import annotations
@@ -224,8 +225,8 @@ def known_values(
 
     For switches and endpoints, all whole numbers of the range are returned.
 
-    A first or last value beyond the measured range is kept. The model then refuses its points, or marks them as
-    extrapolated, as for a single question.
+    A first or last value beyond the measured range is kept: the model refuses its points, or marks them as
+    extrapolated.
     """
     if name in ("switches", "endpoints"):
         if last - first >= LARGEST_RANGE:
@@ -243,8 +244,8 @@ def known_values(
     found = {getattr(point, column) for point in rows} - {None}
     if not rows:
         raise OutOfDomain(
-            f"{dataset} has no rows at these options: see `icmodel datasets show {dataset}` for the "
-            "values each protocol has"
+            f"{dataset} has no rows at these options: choose options that "
+            f"`icmodel datasets show {dataset}` lists for the protocol"
         )
     between = {value for value in found if first < value < last}
     if not between and name not in COUNTS:

@@ -1,7 +1,7 @@
 """Write sweeps of any size to files: threads, worker processes or a Dask cluster predict the blocks.
 
 Only a few blocks are in progress at a time, so memory does not grow with the number of points. Threads, processes and
-clusters predict the same blocks in the same order, so they write the same bytes.
+clusters predict the same blocks, so they write the same bytes.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ def sweep_to_file(
                     if progress is not None:
                         progress(block.stop, len(grid))
         except BaseException as error:
-            if not done or isinstance(error, OutOfDomain):  # a repeat would fail at the same point
+            # Nothing to continue: no block is finished, or a repeat would fail at the same point.
+            if not done or isinstance(error, OutOfDomain):
                 target.discard()
             raise
         target.finish()

@@ -5,13 +5,20 @@ of fold (a split into training rows and test rows).
 """
 
 from icmodel.validate.document import document, estimates, kept, records
-from icmodel.validate.validation import Choice, Trial, Validation, Wishes, choose, validate
+from icmodel.validate.validation import (
+    Choice,
+    Trial,
+    Validation,
+    ValidationOptions,
+    choose,
+    validate,
+)
 
 __all__ = [
     "Choice",
     "Trial",
     "Validation",
-    "Wishes",
+    "ValidationOptions",
     "choose",
     "document",
     "estimates",

@@ -109,7 +109,7 @@ def records(found: Validation) -> Iterator[dict[str, object]]:
 def estimates(found: Validation) -> dict[str, object]:
     """Convert all test rows and their predictions to the JSON form of ordinary predictions.
 
-    From this form, a workbook gets sheets with intervals, bases and sources.
+    A workbook makes its sheets of intervals, bases and sources from this form.
     """
     predicted: dict[str, dict[str, dict[str, object]]] = {}
     rows = []
@@ -140,7 +140,7 @@ def estimates(found: Validation) -> dict[str, object]:
 
 
 KINDS = (LEAVE_ONE, HELD_OUT)
-"""Kinds of folds whose test rows resemble a user's questions; the other kinds leave out more rows around a test row."""
+"""Kinds of folds whose test rows resemble a user's questions; other kinds leave out more rows around a test row."""
 NUMBERS = ("error", "n", "median", "half_width", "coverage", "coverage_low", "coverage_high", "intervals")  # fmt: skip
 
 

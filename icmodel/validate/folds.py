@@ -1,8 +1,8 @@
 """Folds: training rows to which a model is fitted, and test rows that the model then predicts.
 
 Only rows of basis ``measured`` or ``tabulated`` are used, for training and for tests. Rows of other bases (assumed,
-derived, stated) often repeat a measured number, by a rule or by rounding. Such a row would reveal a left-out number. So
-no score depends on assumed rows, nor on rows derived from predictions (IC2012 table 8-2).
+derived, stated) often follow from a measured number, by a rule or by rounding, and would reveal it to the training. So
+no score depends on assumed rows, or on rows derived from predictions (IC2012 table 8-2).
 
 A point is left out with all its metrics, since for example the goodput reveals the frame rate. All rows of the same
 conditions (repeats) are left out together.
@@ -30,10 +30,10 @@ from icmodel.scenario import Options, Scenario
 from icmodel.tables.wire import Wire
 
 SCORED_BASES = ("measured", "tabulated")
-"""Bases of the rows that are used for training and tests: from one run, or from a table of runs."""
+"""Bases of the rows for training and tests: numbers of single runs, or of a table of runs."""
 LEAST_ROWS = 30
 """Least number of rows from which a metric is scored; other metrics are listed as having too few rows."""
-TOO_MUCH = "asked too much"
+IN_OVERLOAD = "overload"
 """Text in place of the load in the name of a fold whose requests are in overload."""
 SEED = 20120
 """Seed of the random choice of folds, if the number of folds is limited; the seed is arbitrary."""
@@ -119,7 +119,7 @@ def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Fold
 
     def key(point: Point) -> Key:
         *others, load, payload = place(data, point)
-        return (*others, TOO_MUCH if id(point) in over else load, payload)
+        return (*others, IN_OVERLOAD if id(point) in over else load, payload)
 
     return _leave_out(data, metrics, key, most)
 
@@ -200,8 +200,7 @@ def runs_of(data: Dataset, other: Dataset) -> tuple[Point, ...]:
     """
     if not other.held_out_runs:
         raise DatasetError(
-            f"{other.id} has no held-out runs: give a folder that `icmodel fold` made from "
-            "runs of which some were held out"
+            f"{other.id} has no held-out runs: give a folder of `icmodel fold` with held-out runs"
         )
     found = []
     for point in other.held_out:
@@ -246,7 +245,7 @@ def _drawn(names: list[Key], most: int | None) -> list[Key]:
 
 Pair = tuple[int, int]
 FEWEST_SIZES = 4
-"""Least number of payloads of a curve in which `step` can find a break, since it compares three successive slopes."""
+"""Least number of payloads of a curve in which `step` can find a break, since `step` compares three slopes."""
 
 
 def next_to_break(
@@ -411,11 +410,11 @@ def answers(
         model = Model(fold.train, variant, cache=False, constants=constants)
     except IcmodelError as error:
         return tuple(absent(str(error)) for _ in fold.test)
-    # Copies have their reasons and need no model: that of a fold of lab-1g-2026 has 130 MB.
+    # Copies hold their texts without the model, which takes 130 MB for a fold of lab-1g-2026.
     found = tuple(replace(one) for one in answers_of(model, fold.train, fold.test, metrics))
     if model.variant == "hybrid":
         del model
-        gc.collect()  # fits refer to each other in cycles, which Python collects too seldom
+        gc.collect()  # fits form reference cycles, which Python collects too seldom
     return found
 
 
@@ -439,6 +438,6 @@ def answers_of(
         if isinstance(answer, str):
             found.append(absent(answer))
         else:
-            missing = absent(f"the model gives no {point.metric} here")
+            missing = absent(f"the model does not predict {point.metric} here")
             found.append(answer.get(point.metric, missing))
     return tuple(found)

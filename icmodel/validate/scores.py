@@ -23,9 +23,10 @@ from icmodel.validate.folds import Key, place
 CLOSE = 1e-9
 """Relative tolerance for rounding, by which intervals are widened before a row is tested."""
 FAR = 3.0
+"""Ratio of a value's distance from the prediction to the interval's end, above which the value is far outside."""
 NORMAL_95 = 1.959963984540054
 """Quantile of the normal distribution at 97.5 %, for two-sided 95 % intervals."""
-TRUTH_IS_ZERO = "the row is 0, and a relative error needs another number"
+TRUTH_IS_ZERO = "the row is 0, so it has no relative error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,7 @@ class Outcome:
 class Coverage:
     """Share of test rows inside their 90 % intervals, with the 95 % interval of that share (Wilson).
 
-    ``far`` is the number of rows far outside. Their distance from the prediction is more than three times the distance
-    of the interval's end.
+    ``far`` is the number of rows far outside their intervals; see `is_far`.
     """
 
     inside: int
@@ -81,8 +81,8 @@ class Score:
     kind : str
         Whether errors and half-widths are relative or absolute.
     n, points : int
-        Number of predicted rows, and number of different points among these rows. Runs of one point share the model's
-        error, so they say less about the model than runs of different points.
+        Number of predicted rows, and number of different points among them. Runs of one point share the error of the
+        model, so they test the model less than runs of different points.
     half_width : float
         Median half-width of the intervals.
     unanswered, reasons : int, mapping
@@ -160,8 +160,7 @@ def score(outcomes: Sequence[Outcome]) -> Score:
 def is_far(estimate: Estimate, value: float) -> bool:
     """Whether a measured value lies far outside the interval of its prediction.
 
-    Far means: the value's distance from the prediction exceeds ``FAR`` times the distance of the interval's end on that
-    side.
+    Far outside: farther from the prediction than ``FAR`` times the end of the interval on that side.
     """
     end = estimate.high if value > estimate.value else estimate.low
     beyond = abs(value - estimate.value) > FAR * abs(end - estimate.value)

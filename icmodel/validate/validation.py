@@ -1,4 +1,4 @@
-"""Validate a variant of the model on one dataset, for each kind of folds, and choose the best variant."""
+"""Validate a variant of the model on a dataset, for each kind of fold, and choose the default variant."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ValidationOptions:
     """Options of a validation.
 
     Parameters
@@ -130,7 +130,7 @@ class Validation:
         Noise between repeats in the dataset's rows, by metric.
     repeats : mapping
         Agreement of repeated held-out runs of one point, by metric; empty if no held-out runs were tested.
-    wishes : Wishes
+    options : ValidationOptions
         Options of the validation.
     """
 
@@ -140,7 +140,7 @@ class Validation:
     too_few: Mapping[str, int]
     noise: Mapping[str, Noise]
     repeats: Mapping[str, Repeats] = field(default_factory=dict)
-    wishes: Wishes = field(default_factory=Wishes)
+    options: ValidationOptions = field(default_factory=ValidationOptions)
 
     def __repr__(self) -> str:
         return f"Validation({self.data.id!r}, variant={self.variant!r}, {len(self.trials)} trials)"
@@ -149,7 +149,7 @@ class Validation:
 def validate(
     data: Dataset,
     variant: str | None = None,
-    wishes: Wishes | None = None,
+    options: ValidationOptions | None = None,
     progress: Progress | None = None,
     *,
     workers: int | None = None,
@@ -161,7 +161,7 @@ def validate(
     ----------
     variant : str, optional
         Variant to validate; by default the dataset's default variant.
-    wishes : Wishes, optional
+    options : ValidationOptions, optional
         Options of the validation; by default all kinds of folds and all metrics.
     progress : callable, optional
         Called after each fold with the number of finished folds and the total number.
@@ -179,7 +179,7 @@ def validate(
     ClusterError
         If a worker ends, or has another version of icmodel or of the dataset.
     """
-    asked = wishes or Wishes()
+    asked = options or ValidationOptions()
     model = Model(data, variant)  # raises immediately if the variant does not exist
     known = counts(scored(data))
     _check(data, asked, known)
@@ -190,7 +190,7 @@ def validate(
     if chosen and not plans:
         reasons = {kind: WHY_NO_FOLDS[kind] for kind in asked.kinds}
         if not data.held_out and HELD_OUT in reasons:
-            reasons[HELD_OUT] = "it has no held-out runs at all"
+            reasons[HELD_OUT] = "it has no held-out runs"
         raise DatasetError(
             f"{data.id} has no folds of the kind {' or '.join(reasons)}: "
             f"{', and '.join(dict.fromkeys(reasons.values()))}; choose another kind of folds, such as "
@@ -221,18 +221,18 @@ def validate(
         too_few={metric: n for metric, n in rows.items() if n < LEAST_ROWS},
         noise={m: n for m, n in noise(scored(data)).items() if m in chosen},
         repeats=repeats(run for run in runs if is_scored(run) and run.metric in chosen),
-        wishes=asked,
+        options=asked,
     )
 
 
-def _check(data: Dataset, asked: Wishes, known: Mapping[str, int]) -> None:
+def _check(data: Dataset, asked: ValidationOptions, known: Mapping[str, int]) -> None:
     """Raise an error if a kind of fold does not exist, or a requested metric has no scored rows."""
     for kind in asked.kinds or ("",):
         if kind not in KINDS:
             raise ScenarioError(f"there is no kind of fold {kind!r}: use one of {', '.join(KINDS)}")
     for metric in asked.metrics:
         if metric not in known:
-            have = ", ".join(known) or "none at all"
+            have = ", ".join(known) or "none"
             raise DatasetError(
                 f"{data.id} has no measured or tabulated rows of {metric!r}: it has {have}"
             )
@@ -245,7 +245,7 @@ class Plan:
     kind: str
     data: Dataset
     chosen: tuple[str, ...]
-    asked: Wishes
+    asked: ValidationOptions
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -296,7 +296,7 @@ def tester(plan: Plan, variant: str) -> Callable[[int], list[Outcome]]:
     return outcomes
 
 
-def _runs(data: Dataset, asked: Wishes) -> tuple[Point, ...]:
+def _runs(data: Dataset, asked: ValidationOptions) -> tuple[Point, ...]:
     """Return the held-out runs to test: those of the dataset given in the options, or the dataset's own."""
     return data.held_out if asked.runs is None else runs_of(data, asked.runs)
 
@@ -307,7 +307,7 @@ def score_trial(
     outcomes: Sequence[Outcome],
     folds: int,
     near: Mapping[str, Mapping[Key, Key]],
-    asked: Wishes,
+    asked: ValidationOptions,
 ) -> Trial:
     """Score the outcomes of one kind of fold, by metric and by region.
 
@@ -326,7 +326,7 @@ def score_trial(
 USUAL, OTHER = "corrected", "hybrid"
 """Names of the two variants that are compared; the first wins a tie.
 
-The variant `appendix-h` is only a reference, and is never chosen.
+The variant `appendix-h` is only a reference and is never chosen.
 """
 MOST_FOLDS, FEWEST_FOLDS = 12, 8
 AT_MOST_ROWS = 2_400
@@ -335,7 +335,7 @@ AT_MOST_ROWS = 2_400
 At least ``FEWEST_FOLDS`` folds are used, even beyond this limit.
 """
 LEAST_ANSWERS = 6
-"""Least number of left-out rows of a metric that both variants must predict; a median of fewer rows is unreliable."""
+"""Least number of left-out rows of a metric that both variants must predict: a median of fewer rows is unreliable."""
 TIE = 0.95
 """Error ratio, ``hybrid`` divided by ``corrected``; ``hybrid`` is chosen if the ratio is below this value.
 
@@ -354,9 +354,9 @@ class Choice:
 def choose(data: Dataset, progress: Progress | None = None) -> Choice:
     """Choose the variant of the model with the smaller errors on left-out rows.
 
-    At most 12 random points are left out, one at a time. For each metric with at least 30 rows, the median errors of
-    both variants are compared as a ratio; the geometric mean of the ratios decides. If the variants are tied, or there
-    are too few rows, ``corrected`` is chosen.
+    At most `MOST_FOLDS` random points are left out, one at a time. For each metric with at least 30 rows, the median
+    errors of both variants give a ratio, and the geometric mean of the ratios decides. If the variants are tied, or
+    there are too few rows, ``corrected`` is chosen.
 
     Parameters
     ----------
@@ -367,11 +367,11 @@ def choose(data: Dataset, progress: Progress | None = None) -> Choice:
     if not metrics:
         return Choice(
             USUAL,
-            f"{USUAL} answers by default: no metric has {LEAST_ROWS} measured or tabulated rows to "
-            "compare the variants by",
+            f"the default variant is {USUAL}: no metric has {LEAST_ROWS} measured or tabulated rows, by which "
+            "variants are compared",
         )
     most = max(FEWEST_FOLDS, min(MOST_FOLDS, AT_MOST_ROWS // len(data.points)))
-    wishes = Wishes((LEAVE_ONE,), metrics, most=most, worst=0)
+    options = ValidationOptions((LEAVE_ONE,), metrics, most=most, worst=0)
 
     # Errors of both variants by metric, in the same order of rows; NaN if a row cannot be predicted.
     errors: list[dict[str, list[float]]] = []
@@ -381,7 +381,7 @@ def choose(data: Dataset, progress: Progress | None = None) -> Choice:
             if progress is not None:
                 progress(variants_done * folds + done, 2 * folds)
 
-        trials = validate(data, variant, wishes, half_done).trials
+        trials = validate(data, variant, options, half_done).trials
         outcomes = by_metric([one for trial in trials for one in trial.outcomes])
         errors.append({metric: [one.error for one in some] for metric, some in outcomes.items()})
     ratios = {
@@ -392,15 +392,15 @@ def choose(data: Dataset, progress: Progress | None = None) -> Choice:
     if not ratios:
         return Choice(
             USUAL,
-            f"{USUAL} answers by default: too few left-out points were answered to compare the variants",
+            f"the default variant is {USUAL}: too few left-out points were predicted to compare the variants",
         )
     ratio = math.exp(float(np.mean(np.log(list(ratios.values())))))
     variant = OTHER if ratio < TIE else USUAL
     over = "1 metric" if len(ratios) == 1 else f"{len(ratios)} metrics"
     return Choice(
         variant,
-        f"{variant} answers by default: median errors of {OTHER} on at most {most} left-out points are "
-        f"{ratio:.2f} times those of {USUAL}, the geometric mean over {over}",
+        f"the default variant is {variant}: median errors of {OTHER} are {ratio:.2f} times those of {USUAL} "
+        f"(geometric mean over {over}, at most {most} left-out points)",
     )
 
 

@@ -1,4 +1,4 @@
-"""Compare predictions with measurements of a verification: streams, latency bounds, busy cores; JSON form."""
+"""Compare the predictions of a verification with its measurements: streams, latency bounds and busy cores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METRICS = ("goodput_bps", "latency_mean_s", "latency_p99_s", "loss_rate")
 RELIABLE = ("tcp", "zeromq")
 """Protocols without loss by design. Their loss is not compared, since agreement would prove nothing."""
 HOSTS = "hosts as far as measured"
-"""Part of a system that a latency bound must cover to hold from application to application."""
+"""Name of the part that a latency bound must cover, so that it holds from application to application."""
 STOLEN = "steal"
 """Flag of a run during which the hypervisor took CPU time from the sender or the receiver."""
 SIDES = (("source", "send"), ("sink", "recv"))
@@ -210,7 +210,7 @@ def devices(
     return found
 
 
-def all_of(
+def judged_numbers(
     by_stream: Mapping[str, Mapping[str, Compared]], by_device: Mapping[str, Compared]
 ) -> Iterator[Compared]:
     """Yield all compared numbers of streams and devices that have both a prediction and a measurement."""
@@ -288,12 +288,12 @@ class Verification:
     @property
     def judged(self) -> int:
         """Number of values that have both a prediction and a measurement."""
-        return sum(1 for _ in all_of(self.streams, self.devices))
+        return sum(1 for _ in judged_numbers(self.streams, self.devices))
 
     @property
     def inside(self) -> int:
         """Number of values whose measurement lies in the predicted interval."""
-        return sum(number.inside for number in all_of(self.streams, self.devices))
+        return sum(number.inside for number in judged_numbers(self.streams, self.devices))
 
     @property
     def exceeded(self) -> tuple[str, ...]:
@@ -302,10 +302,9 @@ class Verification:
 
     @property
     def verdict(self) -> str:
-        """Whether prediction and measurement agree.
+        """Verdict: ``agrees``, ``does not agree`` or ``undecided``.
 
-        Two conditions must hold: no latency bound was exceeded, and few enough values lie outside their 90 % intervals.
-        `most_outside` gives the greatest number that chance allows at the 1 % significance level.
+        They agree if no latency bound was exceeded, and at most `most_outside` values lie outside their 90 % intervals.
         """
         if not self.judged:
             return UNDECIDED
@@ -359,9 +358,9 @@ class Verification:
 
 
 def most_outside(count: int) -> int:
-    """Return how many of ``count`` independent values may lie outside their 90 % intervals by chance.
+    """Return the greatest number of ``count`` independent values that chance alone puts outside their 90 % intervals.
 
-    The result is the 99 % quantile of a binomial distribution with ``count`` trials of probability 10 %.
+    It is the 99 % quantile of a binomial distribution with ``count`` trials of probability 10 %.
 
     Examples
     --------

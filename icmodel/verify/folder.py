@@ -27,7 +27,7 @@ PASS = "pass-{:03d}.jsonl"
 MARK = "verification"
 """Key in a record under which its stream, pass and verification are stored."""
 LEAST_OVERLAP = 0.95
-"""Least fraction of each measurement window in which all streams of a valid pass surely ran."""
+"""Least share of each measurement window in which all streams of a valid pass surely ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Stored:
 class Pass:
     """Stored pass of a verification: one run of all streams at the same time.
 
-    ``number`` counts from 1. ``records`` has a record by stream. ``overlap_ratio`` is the overlap of the streams'
-    measurement windows.
+    ``number`` counts from 1. ``records`` has a record by stream. ``overlap_ratio`` is the least share of a measurement
+    window in which all streams surely ran.
     """
 
     number: int

@@ -33,11 +33,11 @@ STEPS = (1.0, 2.0, 5.0)
 MOST_HOSTS = 16
 """Greatest number of hosts in a lab system, since each host runs its own processes."""
 RULE = (
-    "every rate divided by k and every period multiplied by it, bytes as they are; k is the least of 1, 2, 5, "
-    f"10, … at which {1e6 * PACKET_S:g} µs of a core for each packet at each port and receiver, and "
-    f"{1e6 * SPIN_S:g} µs for each paced frame, take at most {100 * MOST_BUSY:g} % of the cores; of "
-    f"more than {MOST_HOSTS} hosts at most so many a group that no more remain"
+    "rates are divided by k, periods are multiplied by k, and sizes stay; k is the least of 1, 2, 5, 10, … that "
+    f"keeps at most {100 * MOST_BUSY:g} % of the cores busy, at {1e6 * PACKET_S:g} µs per packet for each port and "
+    f"receiver, and {1e6 * SPIN_S:g} µs per paced frame; groups lose members until at most {MOST_HOSTS} hosts remain"
 )
+"""Rule by which a system is scaled down for the lab, as a text for the JSON form of a verification."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,8 @@ def lab_system(system: System, *, slower: float, members: int | None, dataset: s
         streams = len(system.streams) - len(fewer.streams)
         left_out.insert(
             0,
-            f"{plural(hosts, 'device')} and {plural(streams, 'stream')}: of each group at most "
-            f"{members} are built",
+            f"{plural(hosts, 'device')} and {plural(streams, 'stream')}: at most {members} of each group "
+            "are built",
         )
     return LabSystem(_scaled(fewer, slower, dataset), slower, members, tuple(left_out))
 
@@ -93,18 +93,18 @@ def _check_network(system: System) -> None:
     for link in system.links.values():
         if link.interconnect != "ethernet":
             raise VerificationError(
-                f"the link {link.name} is {link.interconnect}, and the lab's links are ethernet: "
+                f"the link {link.name} is {link.interconnect}, but the lab's links are ethernet: "
                 "verify a system of Ethernet links"
             )
         if "#" in link.name:
             raise VerificationError(
-                f"the link {link.name} is one of several between the same two nodes, and the lab joins "
+                f"the link {link.name} is one of several between the same two nodes, but the lab joins "
                 "two nodes by one link: verify a system without parallel links"
             )
     for port in system.ports.values():
         if isinstance(port.scheduler, Gates | CreditBased | Dscp):
             raise VerificationError(
-                f"the port {port.name} is scheduled by {port.scheduler.kind}, and the lab's ports are "
+                f"the port {port.name} is scheduled by {port.scheduler.kind}, but the lab's ports are "
                 "fifo, strict-priority, wrr or drr: use one of these"
             )
 
@@ -113,14 +113,14 @@ def _check_streams(system: System) -> None:
     for stream in system.streams.values():
         if stream.protocol not in PROTOCOLS:
             raise VerificationError(
-                f"the stream {stream.name} is sent by {stream.protocol}, and icprobe sends "
+                f"the stream {stream.name} is sent by {stream.protocol}, but icprobe only sends "
                 f"{', '.join(PROTOCOLS)}: use one of these"
             )
         for option in stream.options.items():
             if option not in OPTIONS and option != ("nagle", "on"):
                 raise VerificationError(
-                    f"the stream {stream.name} has the option {option[0]} = {option[1]}, and the lab "
-                    "sets nagle only: leave it out"
+                    f"the stream {stream.name} has the option {option[0]} = {option[1]}, but the lab "
+                    "only sets nagle: leave the option out"
                 )
     if not system.streams:
         raise VerificationError(f"the system {system.name} has no streams: nothing can be measured")
@@ -157,7 +157,7 @@ def _missing_features(system: System) -> Iterator[str]:
     for missing, sentence in (
         (
             any(switch.latency_s for switch in switches),
-            "latency of switches: the lab's are bridges of the kernel, which forward at once",
+            "latency of switches: the lab's switches are kernel bridges without added latency",
         ),
         (
             any(switch.forwarding == "cut-through" for switch in switches),
@@ -167,14 +167,14 @@ def _missing_features(system: System) -> Iterator[str]:
             any(switch.buffer_bytes not in buffers for switch in switches),
             f"buffers of switches: the lab's ports hold {LAB_BUFFER_BYTES:.0f} B",
         ),
-        (any(link.delay_s for link in links), "length of cables: the lab's have none"),
+        (any(link.delay_s for link in links), "length of cables: the lab has no cables"),
         (
             any(device.app_send_s or device.app_recv_s for device in devices),
             "the applications' own work: icprobe only sends and receives",
         ),
         (
             any(device.latency_s is not None for device in devices),
-            "devices that state their latency: hosts of the lab stand in for them",
+            "latency stated by devices: hosts of the lab replace these devices",
         ),
         (
             any(stream.multicast for stream in streams),
@@ -182,7 +182,7 @@ def _missing_features(system: System) -> Iterator[str]:
         ),
         (
             any(stream.cores not in (None, 1) for stream in streams),
-            "streams of several cores: each is sent and received by one",
+            "streams of several cores: the lab sends and receives each stream on one core",
         ),
     ):
         if missing:
@@ -244,7 +244,7 @@ def _scaled(system: System, slower: float, dataset: str) -> System:
     )
 
 
-# --- scale that the machine can run -------------------------------------------------------------
+# --- fitting the scale to the machine -----------------------------------------------------------
 
 
 def machine_cores() -> tuple[int, ...]:
@@ -276,9 +276,9 @@ def busy_cores(system: System) -> float:
 
 
 def most_members(system: System) -> int | None:
-    """Return how many devices of each group a lab system may have, so that it has at most `MOST_HOSTS` hosts.
+    """Return the greatest number of devices per group with which a lab system has at most `MOST_HOSTS` hosts.
 
-    The result is ``None`` if all devices fit; otherwise the result is at least 1.
+    The result is at least 1; it is ``None`` if all devices fit.
     """
     sizes = Counter(device.group for device in system.devices.values()).values()
     if sum(sizes) <= MOST_HOSTS:

@@ -42,7 +42,7 @@ from icmodel.verify.lab_system import OPTIONS
 Span = tuple[float, float]
 """Start and end of a run by this machine's clock [s]."""
 BASELINE_S = 0.2
-"""Idle time at the start of a run, before its traffic [s]; other streams may already send meanwhile."""
+"""Idle time at the start of a run, before its traffic [s]; other streams may already send."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class Times:
 class RunResult:
     """Result of one run of all streams at the same time.
 
-    ``records`` has a record by stream. All streams surely ran during at least the fraction ``overlap_ratio`` of each
-    measurement window.
+    ``records`` has a record by stream. ``overlap_ratio`` is the least share of a measurement window in which all streams
+    surely ran.
     """
 
     records: Mapping[str, Mapping[str, Any]]
@@ -239,17 +239,18 @@ def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any],
 
 
 def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
-    """Return the fraction of each measurement window during which all streams surely sent; the least counts.
+    """Return the least share of a measurement window during which all streams surely sent.
 
-    The fraction is computed from the start S and the end E of each run. A run takes u = E - S - (planned length) longer
-    than planned. This extra time lies before or after the traffic, so traffic and window start at most u late. One
-    run's traffic covers another run's window if it starts at most the warm-up later, or at most the tail earlier.
+    A run from S to E takes u = E - S - (planned length) longer than planned. This extra time lies before or after the
+    traffic, so the traffic starts between S and S + u (plus the idle time). A stream that starts d later than a window's
+    own stream leaves d - warm-up of the window's beginning uncovered; one that starts d earlier leaves d - tail of its
+    end. Both losses together are greatest if the window's own stream is itself the first or the last to start.
     """
     begun = [begun_s for begun_s, _ in spans]
     spare = [max(ended_s - begun_s - times.run_s, 0.0) for begun_s, ended_s in spans]
     latest = max(start + late for start, late in zip(begun, spare, strict=True))
     apart = latest - min(begun)
-    uncovered = max(apart - times.warmup_s, 0.0) + max(apart - times.tail_s, 0.0)
+    uncovered = max(apart - min(times.warmup_s, times.tail_s), 0.0)
     return max(1.0 - uncovered / times.window_s, 0.0)
 
 
@@ -274,7 +275,7 @@ MOST_NAME = 40
 LEAST_CLASS_BPS = 8000.0
 """Least guaranteed rate of a traffic class at a port of the lab [b/s].
 
-Under strict priority, each class is guaranteed this rate; the classes borrow the remaining rate in order of priority.
+Under strict priority each class has this guarantee, and borrows the remaining rate in order of priority.
 """
 SELECTOR_BITS = 3
 """Number of bits by which a priority is shifted left to give its DSCP.
@@ -350,8 +351,8 @@ def _rate_text(rate_bps: float) -> str:
 def _class_rates_bps(system: System, port: Port) -> Mapping[int, float]:
     """Return the guaranteed rate of each priority at a port [b/s]; empty if the port has a single queue.
 
-    Round robin shares the port's rate by weight, after `LEAST_CLASS_BPS` is reserved for packets of no class. A weight
-    in packets is multiplied by the mean packet size of its priority.
+    Round robin shares the port's rate by weight. First, `LEAST_CLASS_BPS` is reserved for packets without a class. A
+    weight in packets is multiplied by the mean packet size of its priority.
     """
     streams = [stream for stream in system.streams.values() if port.name in stream.path]
     here = sorted({stream.priority for stream in streams})

@@ -29,7 +29,7 @@ LAB = "lab-1g-2026"
 """Default dataset of a verification, measured on the lab's hosts."""
 REPEATS = 5
 MOST_MORE = 3
-"""Greatest number of extra passes (runs of all streams), in place of passes whose windows overlap too little."""
+"""Greatest number of extra passes (runs of all streams) that replace passes with too little overlap."""
 
 Watch = Callable[[int, int], None]
 """Type of a progress function: called with the number of valid passes so far, and the required number."""

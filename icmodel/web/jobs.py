@@ -207,11 +207,11 @@ def validate(name: str, variant: str | None, kinds: Sequence[str], most: int) ->
 
     Each kind has at most ``most`` folds.
     """
-    from icmodel.validate import Wishes, document
+    from icmodel.validate import ValidationOptions, document
     from icmodel.validate import validate as score
     from icmodel.validate.validation import KINDS
 
     check_dataset(name)
     data = load(name)
-    wishes = Wishes(kinds=tuple(kinds) or KINDS, most=most)
-    return body_of({**document(score(data, variant, wishes)), "kept": data.coverage})
+    options = ValidationOptions(kinds=tuple(kinds) or KINDS, most=most)
+    return body_of({**document(score(data, variant, options)), "kept": data.coverage})

@@ -25,7 +25,7 @@ from icmodel.report.system_boxes import summarise
 from icmodel.report.system_drawing import stream_paths, system_svg
 from icmodel.report.validation import error_text
 from icmodel.system import check, predict
-from icmodel.validate import Validation, Wishes, validate
+from icmodel.validate import Validation, ValidationOptions, validate
 from icmodel.validate.validation import LEAVE_ONE
 from icmodel.web.jobs import body_of, ingest, system_of, usecase_of
 from icmodel.web.problems import problem_of
@@ -234,8 +234,8 @@ def validation_page(dataset: str, variant: str) -> bytes:
     """Return the page of a validation: errors and coverage of left-out rows, and the worst points."""
     check_dataset(dataset)
     data = load(dataset)
-    wishes = Wishes(kinds=(LEAVE_ONE,), most=MOST_FOLDS, worst=4)
-    found = validate(data, variant or data.default_variant, wishes)
+    options = ValidationOptions(kinds=(LEAVE_ONE,), most=MOST_FOLDS, worst=4)
+    found = validate(data, variant or data.default_variant, options)
     sections: Sections = (
         ("errors", "Errors and coverage", [error_table(found)]),
         ("worst", "Worst points", [worst_table(found)]),

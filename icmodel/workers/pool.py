@@ -1,6 +1,6 @@
-"""Pools of workers: this process, its threads, worker processes, or the workers of a Dask cluster; and their jobs.
+"""Pools of workers that answer the items of a job: this process, threads, worker processes, or a Dask cluster.
 
-All kinds of worker get the same items in the same order. So they give the same answers, in the same order.
+All kinds of workers get the same items in the same order. So they give the same answers in the same order.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ class Pool:
         whole = self.work.whole
         job = pickled((make, arguments), whole)
         for _ in range(self.early):
-            self.submit(prepare, __version__, whole, job)  # the first item raises the same error
+            # The result is not read: the first item would raise the same error.
+            self.submit(prepare, __version__, whole, job)
 
         def start(item: Item) -> Answering:
             return self.submit(answer, __version__, whole, job, pickled(item, whole))
@@ -279,8 +280,8 @@ def connect(address: str) -> Any:
 def pickled(value: object, whole: str) -> bytes:
     """Pickle a job or an item for a worker; ``whole`` names the work in messages.
 
-    A dataset is replaced by its hash, and by its name or folder. If the folder now has other content, the whole dataset
-    is pickled.
+    A dataset is replaced by its hash and its name or folder. If its folder changed since loading, the whole dataset is
+    pickled.
     """
     body = BytesIO()
     JobPickler(body, whole).dump(value)

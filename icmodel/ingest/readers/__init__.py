@@ -96,7 +96,7 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
     if not runs:
         named = [text for stream in streams for text in named_apart(stream)]
         runs = _recognised(source, named, tool)
-    if not runs and tool is not None:  # its reader then raises an error that names what is missing
+    if not runs and tool is not None:  # the reader raises an error that names the missing part
         return [(READERS[tool], replace(source, text="\n".join(streams)))]
     if not runs and (failed := _FAILED.search(source.text)):
         raise RecordError(f"the run failed: it says “{failed[0].strip()}” and holds no result")

@@ -234,7 +234,7 @@ def pace_of(sent_bps: float, default_bps: float, option: str) -> Pace:
     if abs(sent_bps / default_bps - 1) <= NEAR:
         return Pace(assumed=(Assumed("load_bps", default_bps, option),))
     load = float(f"{sent_bps:.3g}")
-    note = f"its rate limit is not stated ({option}): the load is the sent rate, to three digits"
+    note = f"the rate limit ({option}) is not stated: the load is the sent rate, rounded to three digits"
     return Pace(implied=Labels(load_bps=load), notes=(note,))
 
 
@@ -332,7 +332,7 @@ def check_rate(rate: Printed, counted: Printed, what: str, slack: float) -> None
     """
     if not rate.overlaps(counted, slack):
         raise RecordError(
-            f"{what} are {_rate_text(counted.value)}, not the {_rate_text(rate.value)} it prints: a number or a unit "
+            f"{what} are {_rate_text(counted.value)}, not the printed {_rate_text(rate.value)}: a number or a unit "
             "was changed"
         )
 
@@ -364,8 +364,8 @@ def check_loss(per_cent: Printed, lost: int, of: int, what: str) -> None:
     counted = 100 * lost / of if of else 0.0
     if not per_cent.overlaps(exact(counted)):
         raise RecordError(
-            f"{what}: {lost} of {of} packets are {counted:.4g} %, not the {per_cent.value:g} % lost that it "
-            "prints: a number was changed"
+            f"{what}: {lost} of {of} packets are {counted:.4g} %, not the printed loss of {per_cent.value:g} %: "
+            "a number was changed"
         )
 
 
@@ -379,5 +379,5 @@ def check_share(share: float, counted: float, what: str) -> None:
     """
     if abs(share - counted) > 1e-4:
         raise RecordError(
-            f"{what} are {counted:.4%}, not the {share:.4%} it prints: a number was changed"
+            f"{what} are {counted:.4%}, not the printed {share:.4%}: a number was changed"
         )

@@ -99,7 +99,7 @@ def read(source: Source) -> list[Result]:
         last = max((int(line.split()[0]) for line in lines), default=longest)
         require(
             last >= longest,
-            f"{block.title[1]} ends at {last} B, and its head announces messages up to {longest} B: "
+            f"{block.title[1]} ends at {last} B, but its head announces messages up to {longest} B: "
             "the output was cut off",
         )
 
@@ -156,8 +156,8 @@ def _results(block: Section, version: str, notes: Sequence[str]) -> Iterator[Res
             possible = [m for m in megabytes if printed(rate_text, m).overlaps(moved, SLACK)]
             if not possible:
                 raise RecordError(
-                    f"line {row.line}: {rate_text} Mbytes/sec contradict the {moved.value / 1e6:.6g} Mb/s computed from "
-                    "the rest of the row (with a megabyte as large as in the rows above): a number was changed"
+                    f"line {row.line}: {rate_text} Mbytes/sec contradict the rest of the row, which gives "
+                    f"{moved.value / 1e6:.6g} Mb/s (megabytes have one size in all rows): a number was changed"
                 )
             megabytes = possible
         if size > 0:

@@ -9,7 +9,7 @@ the goodput and the loss.  Not taken: one-way latency of ``-e``, which needs syn
     [ ID] Interval       Transfer     Bandwidth
     [  1] 0.00-1.00 sec   112 MBytes   940 Mbits/sec
 
-A line of ``-y C`` holds time, both ends, stream, interval, bytes and b/s; of UDP also jitter and losses::
+A line of ``-y C`` has time, both ends, stream, interval, bytes and b/s; for UDP also jitter and losses::
 
     20261101100000,192.0.2.1,41000,192.0.2.2,5001,1,0.0-1.0,117440512,939524096
 """
@@ -205,10 +205,7 @@ def _before_loss(rate_bps: float, lost: int, of: int) -> float:
 
 
 class _Head(NamedTuple):
-    """Content of the first lines of a run of iperf 2.
-
-    It is the protocol, whether a client wrote the output, and the port on which that client also listens.
-    """
+    """First lines of a run of iperf 2: protocol, whether a client wrote them, and the port on which it also listens."""
 
     protocol: str
     at_client: bool
@@ -273,7 +270,7 @@ class _Group:
         """Make the result of one direction of this run from its rows."""
         text, protocol = source.text, self.head.protocol
         whole, streams = _Sum.whole(rows, duplex=duplex)
-        notes = ["text of iperf 2 has three digits: -y C has more"]
+        notes = ["iperf 2 prints three digits in its text: -y C prints more"]
 
         # The size is printed by -e, set by -l, or computed from a server's counts.
         size, load = None, None
@@ -297,11 +294,11 @@ class _Group:
             numbers.append(Number.read("sent_bps", whole.rate, SENDER))
         elif sends and protocol == "udp":
             numbers = [Number.read("sent_bps", whole.rate, SENDER)]
-            notes.append("without the server's report nothing says what arrived")
+            notes.append("the server's report is missing, so the goodput is unknown")
         elif sends:
             numbers = [Number.read("goodput_bps", whole.rate, SENDER)]
             notes.append(
-                "a client counts what it handed to its socket, up to a window more than arrived"
+                "a client counts the bytes written to its socket, up to one window more than arrived"
             )
         else:
             numbers = whole.received(size, protocol)
@@ -370,13 +367,13 @@ class _Sum(NamedTuple):
         if sums or len(streams) > 1:
             require(
                 sums and len(streams) > 1,
-                "the output has a line [SUM] and not those of its streams, or the other way round: it was cut off",
+                "the output lacks the line [SUM] or the lines of its streams: it was cut off",
             )
             parts = cls.total([cls.of(row) for row in streams.values()])
             require(
                 cls.of(sums[-1]).moved.overlaps(parts.moved, SLACK),
-                f"[SUM] has {sums[-1]['moved']} {sums[-1]['moved_unit']}Bytes, which its {len(streams)} streams have not "
-                "together: a line is missing or was changed",
+                f"[SUM] has {sums[-1]['moved']} {sums[-1]['moved_unit']}Bytes, but the total of its {len(streams)} "
+                "streams differs: a line is missing or was changed",
             )
             whole = sums
         return cls.of(max(whole, key=lambda row: float(row["end"]))), max(len(streams), 1)
@@ -458,7 +455,7 @@ def read_csv(source: Source) -> list[Result]:
                 f"line {number}: {text!r} is not a line of -y C: the output was cut off or changed",
             )
     widths = {text.count(",") for text in source.lines if _CSV.match(text)}
-    require(len(widths) == 1, "its lines have not all as many fields: one was cut off")
+    require(len(widths) == 1, "the lines differ in their number of fields: one was cut off")
     last = max(line.span[1] for line in lines)
     whole = [
         line
@@ -536,7 +533,7 @@ def _csv_result(
         numbers = [Number("goodput_bps", rate, SENDER if sends else RECEIVER)]
         if hosts is None:
             notes.append(
-                "its lines do not name the end that counted; a client counts up to a window more"
+                "the lines do not name the end that counted: a client counts up to one window more than arrived"
             )
     return _result(
         source,

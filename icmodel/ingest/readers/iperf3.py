@@ -98,15 +98,14 @@ def read(source: Source) -> list[Result]:
     require(runs, "the output holds no JSON of iperf3: run iperf3 with -J")
     if error := _ERROR.search(source.text.rpartition("}")[2]):
         raise RecordError(
-            f"{source.place}: the run failed at its end: after its JSON comes “{error[0].strip()}”, so run it "
-            "again"
+            f"{source.place}: the run failed at its end: “{error[0].strip()}” follows its JSON; run it again"
         )
     command = command_of(source, NAME)
     results = [
         direction.result(source.place, command) for run in runs for direction in _Direction.of(run)
     ]
     if _TEXT.search(source.text):
-        note = f"{source.place}: the file also has lines of iperf3's text: only its JSON is taken"
+        note = f"{source.place}: the file also has lines of iperf3's text: only its JSON is used"
         results[0] = replace(results[0], notes=(*results[0].notes, note))
     return results
 
@@ -128,8 +127,7 @@ def _streamed_runs(events: Sequence[Document]) -> Iterator[Document]:
             start, intervals = None, []
     require(
         start is None and not intervals,
-        "its JSON stream has intervals without an end event: the run was cut off, or only "
-        "intervals were kept, and those are no result",
+        "the JSON stream has intervals but no end event, which holds the result: the run or the file was cut off",
     )
 
 
@@ -215,8 +213,8 @@ class _Direction:
         notes: list[str] = []
         if self.duplex:
             notes.append(
-                "both ends sent at once (--bidir): each direction has its rows under duplex = both; the CPU belongs "
-                "to both and is not used"
+                "both ends sent at the same time (--bidir): the rows of each direction have duplex = both; CPU is the "
+                "sum of both and is not used"
             )
         numbers = [*self.rates(notes), *self.loss(notes), *self.cpu()]
         known = {number.metric: number.value for number in numbers}
@@ -226,8 +224,8 @@ class _Direction:
         )
         if omitted:
             notes.append(
-                f"the first {omitted:g} s are left out at both ends by their own clocks, so the "
-                "receiver may count more than the sender sent"
+                f"each end leaves out the first {omitted:g} s by its own clock, so the receiver may count more "
+                "than the sender"
             )
 
         # The file or the command line states the load. Otherwise UDP's load is estimated from the sent rate, or from
@@ -279,16 +277,13 @@ class _Direction:
             raise RecordError(f"the run failed: iperf3 says {error!s}")
         require(
             start or end,
-            "the output is a fragment of iperf3's JSON: it has neither start nor end, so nothing says what "
-            "was measured",
+            "the output is a fragment of iperf3's JSON, without start and end: the test is unknown",
         )
         require(
             end and tables(self.document, "intervals"),
             "the run ended before it measured: it has no intervals or no end",
         )
-        require(
-            test, "the output has no test_start, which says protocol and size: the run is broken"
-        )
+        require(test, "the output has no test_start with protocol and size: the run is broken")
         size = real(test, "blksize")
         require(size, "test_start has no blksize: the payload is not stated")
         connected, streams = len(tables(start, "connected")), real(test, "num_streams")
@@ -321,11 +316,11 @@ class _Direction:
             lost, size = real(block, "lost_packets"), real(self.test, "blksize") or 0
             if packets and seconds and lost is not None and lost >= 0:
                 if block.get("sender") is True:
-                    notes.append("the report of a sender of UDP says nothing of what arrived")
+                    notes.append("the report of a UDP sender does not contain the goodput")
                 else:
                     notes.append(
-                        "this version prints the sender's bytes alone: goodput is worked out of the packets that "
-                        "arrived, their size and the sender's seconds"
+                        "this version prints only the sender's bytes: goodput is computed from received packets, "
+                        "their size and the sender's seconds"
                     )
                     value = 8 * size * (packets - lost) / seconds
                     numbers.append(Number("goodput_bps", value, RECEIVER, basis="derived"))
@@ -361,8 +356,8 @@ class _Direction:
         if sent is None or sent <= packets or real(self.test, "omit"):
             return [Number("loss_rate", loss, RECEIVER)]
         notes.append(
-            f"{sent:.0f} packets were sent and {packets:.0f} are accounted for: the tail is lost or "
-            "late, which loss_rate leaves out and its high takes in"
+            f"{sent:.0f} packets were sent, but only {packets:.0f} are counted: the last ones are lost or "
+            "late; only the high of loss_rate includes them"
         )
         high = 1 - (packets - lost) / sent
         return [

@@ -83,7 +83,9 @@ def read(source: Source) -> list[Result]:
             Number.read("frames_per_s", rate * counted, RECEIVER),
             Number.read("goodput_bps", moved * counted, RECEIVER),
         ]
-        note = f"rates are {runs - 1}/{runs} of what is printed: the clock misses one message"
+        note = (
+            f"rates are {runs - 1}/{runs} of the printed rates: the clock misses the first message"
+        )
 
     load = None if latency else math.inf
     return [

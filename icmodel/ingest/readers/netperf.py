@@ -215,8 +215,8 @@ class Test:
         """Raise RecordError if requests and responses have different sizes."""
         require(
             request == response,
-            f"{self.place}: requests of {request} B and responses of {response} B have no payload "
-            "in common: measure with equal sizes",
+            f"{self.place}: requests of {request} B and responses of {response} B differ in size: measure with "
+            "equal sizes",
         )
 
     def result(
@@ -403,9 +403,9 @@ class _Omni:
         metric = "goodput_bps"
         if self.test.protocol == "udp" and side == SENDER:
             metric = "sent_bps"
-            self.notes.append("omni's THROUGHPUT of UDP is what was sent: no goodput")
+            self.notes.append("omni's THROUGHPUT of UDP is the sent rate, not the goodput")
         if any(key in self.pairs for key in LATENCIES):
-            self.notes.append("the latency of a STREAM test is how long a send call took: not used")
+            self.notes.append("the latency of a STREAM test is the time of a send call: not used")
         return [Number.read(metric, rate, side)]
 
     def round_trips(self, text: str, unit: str) -> list[Number]:
@@ -429,7 +429,7 @@ class _Omni:
             value = self.value(key)
             if value == 0:
                 self.notes.append(
-                    f"{key} is 0 us, which netperf prints where it has none: not used"
+                    f"{key} is 0 us, which netperf prints for a missing value: not used"
                 )
             elif value is not None:
                 trip = printed(self.pairs[key].strip(), MICRO, truncated=True)
@@ -501,7 +501,7 @@ class _Table:
         place, rows = self.test.place, self.rows
         require(
             len(rows) >= 2 and len(rows[0]) >= 6 and len(rows[1]) >= 4,
-            f"{place}: UDP needs a line of each end, and one is missing",
+            f"{place}: UDP needs a line of each end, but one is missing",
         )
         send, receive = rows[0], rows[1]
         okay, arrived = float(send[3]), float(receive[2])
@@ -551,7 +551,7 @@ class _Table:
         else:  # the throughput is the sum of both directions
             rate = _rate(row[5], unit) / exact(16 * request)
             self.notes.append(
-                f"the rate is worked out of the throughput in {unit}, both ways together"
+                f"the rate is computed from the throughput in {unit}, the sum of both directions"
             )
         if verbose and not test.burst:
             require(

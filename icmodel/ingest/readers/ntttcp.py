@@ -132,13 +132,13 @@ def read_xml(source: Source) -> Result:
     is_linux = "linux" in root.get("version", "")
     sends = root.tag == "ntttcps"
     udp = field("parameters/udp") == "True"
-    notes = [] if udp or sends else ["the receiver's own count"]
+    notes = [] if udp or sends else ["counted by the receiver"]
     rate = _printed(field("throughput[@metric='mbps']"), "the throughput", 10**6)
     moved = _printed(field("total_bytes"), "total_bytes", 10**6 if is_linux else 2**20)
     _rate_by_bytes(moved, _printed(field("realtime"), "realtime"), rate)
     threads = len(root.findall("thread"))
     if not threads:
-        notes.append("its threads are not listed: how many streams ran is not known")
+        notes.append("threads are not listed, so the number of streams is unknown")
     is_countable = sends or not is_linux
     host, size = root.get("computername", ""), field("bufferLen")
     host_cores = field("cpu_cores") or field("num_processors")
@@ -178,7 +178,7 @@ def read_linux(source: Source) -> Result:
     streams = first_group(_CONNECTIONS, text)
     if not streams and sends:
         streams = first_group(_THREADS, text) or "1"
-    notes = ["the rate is worked out of bytes and seconds, finer than what is printed"]
+    notes = ["the rate is bytes over seconds, which have more digits than the printed rate"]
     cores = fields.get("cpu cores", ("", ""))[0]
     cpu = _host_cpu(lambda key: fields.get(key, ("", ""))[0], notes, sends=sends)
     return _console_result(
@@ -231,7 +231,7 @@ def read_windows(source: Source) -> Result:
     rate = _printed(cells["Throughput(MB/s)"], "Throughput(MB/s)", 8 * 2**20)
     rate = _rate_by_bytes(moved, _printed(cells["realtime(s)"], "realtime(s)"), rate)
     command = command_of(source, PROGRAM)
-    # The bytes were carried by sent or by received packets: those whose number times the mean frame size equals them.
+    # Either sent or received packets carried the bytes: the kind whose count × mean frame size equals the bytes.
     frame = float(cells["Avg Frame Size"])
     directions = [
         name
@@ -314,14 +314,12 @@ def _host_cpu(field: Callable[[str], str], notes: list[str], *, sends: bool) -> 
     modes = [field(mode) for mode in ("user", "system", "softirq")]
     if all(modes):
         parts = [_printed(mode, "a CPU mode", PER_CENT) for mode in modes]
-        notes.append(
-            "CPU is user, system and softirq time of the whole host; cpu_busy_all counts otherwise"
-        )
+        notes.append("CPU is user, system and softirq time of the whole host, unlike cpu_busy_all")
     elif field("cpu") and number(field("cpu"), "cpu") <= 100:
         parts = [_printed(field("cpu"), "cpu", PER_CENT)]
     else:
         if field("cpu"):
-            notes.append(f"CPU of {field('cpu')} % does not say of how many cores: not used")
+            notes.append(f"CPU of {field('cpu')} % does not state its number of cores: not used")
         return []
     require(all(part.value >= 0 for part in parts), "a CPU mode is below 0 %: a number was changed")
     value = round(sum(part.value for part in parts), 8)

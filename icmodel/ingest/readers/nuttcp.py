@@ -110,8 +110,8 @@ def read(source: Source) -> list[Result]:
             results.append(_result(fields, number, options))
     require(
         results,
-        "the output has no line with %TX and %RX, which ends a run of nuttcp: interval lines alone and "
-        "the old style of -v are no result",
+        "the output has no line with %TX and %RX, which ends a run of nuttcp: interval lines and the old style "
+        "of -v contain no result",
     )
     return results
 
@@ -155,13 +155,12 @@ def _result(fields: Mapping[str, str], number: int, options: _Options) -> Result
         check_rate(rate, bits_per_second(moved, seconds), what, SLACK)
 
     numbers = [Number.read("goodput_bps", rate, RECEIVER)]
-    notes = ["the round trip and retransmissions are of the connection, not of frames: not used"]
+    notes = ["round trip and retransmissions describe the connection, not frames: not used"]
     if not is_udp and options.load in (None, math.inf):
         numbers.append(_cpu("cpu_send_process_cores", fields["tx_cpu"]))
     else:
         notes.append(
-            "%TX is not used: a sender under a rate limit, which UDP has by default, keeps its rate by "
-            "spinning, so %TX is the cost of waiting"
+            "%TX is not used: a sender with a rate limit (UDP by default) spins while it waits"
         )
     payload = options.payload
     pace = Pace(Labels(load_bps=math.inf), (Assumed("payload_bytes", DEFAULT_BYTES, "-l"),))

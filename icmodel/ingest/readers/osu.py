@@ -100,7 +100,7 @@ def read(source: Source) -> list[Result]:
         if line.startswith("# Size"):
             heads.append(re.split(r"\s{2,}", line.removeprefix("# Size").strip()))
             for head in heads[-1]:
-                require(head in COLUMNS, f"line {number}: no column of OSU's is called {head!r}")
+                require(head in COLUMNS, f"line {number}: OSU has no column {head!r}")
     require(
         len(heads) == 1,
         f"“{name}” has {len(heads)} heads of a table, but exactly one is needed: the output was changed",

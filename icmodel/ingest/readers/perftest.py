@@ -89,8 +89,8 @@ def read(source: Source) -> list[Result]:
     text = source.text
     if _OLD_JSON.search(text) or '"test_info"' in text:
         raise RecordError(
-            "the output is perftest's --out_json of before 2024, which is not valid JSON: keep the table "
-            "it prints instead"
+            "the output is --out_json of perftest before 2024, which is not valid JSON: ingest the printed table "
+            "instead"
         )
     titles = list(_TITLE.finditer(text))
     for title in titles:
@@ -110,7 +110,7 @@ def read(source: Source) -> list[Result]:
         elif columns and begins_row(line) and "," not in line:  # samples of -U have commas
             require(
                 len(cells) == columns and all(map(_CELL.fullmatch, cells)),
-                f"line {number}: {line.strip()!r} has not a number under each of the {columns} columns: "
+                f"line {number}: {line.strip()!r} does not have one number for each of the {columns} columns: "
                 "the output was cut off or changed",
             )
             results.append(_result(source, titles[0], cells, number, at_server=at_server))
@@ -118,7 +118,7 @@ def read(source: Source) -> list[Result]:
     once = {result.labels.payload_bytes: result for result in reversed(results)}
     require(
         len({(one.labels.payload_bytes, one.numbers) for one in results}) == len(once),
-        "the output has two different rows of one size: the table of one run has one of each",
+        "the output has two different rows of one size: keep each run in a file of its own",
     )
     return [once[size] for size in sorted(once, key=lambda size: size or 0)]
 
@@ -153,8 +153,8 @@ def _result(
         command = command_of(source, r"(?:ib|raw_ethernet)_\w+")
         limit, limit_unit = command.value("--rate_limit"), command.value("--rate_units") or "g"
         load = float(limit) * RATE_UNITS.get(limit_unit, 8.0 * payload) if limit else math.inf
-        notes.append("the peak is of single batches: not used")
-        notes.append("goodput is messages times their size where those have more digits")
+        notes.append("the peak is the rate of a single batch: not used")
+        notes.append("goodput is messages/s × size if they have more digits than the bandwidth")
         if "CPU_Util" in text:
             notes.append(
                 "CPU_Util is user time over user and idle time of the whole host: not used"
@@ -172,7 +172,7 @@ def _result(
             )
             numbers = [Number.read(f"{kind}_mean_s", mean, BOTH)]
         else:
-            notes.append("t_max is the second largest sample and t_stdev of whole us: not used")
+            notes.append("t_max is the second largest sample, and t_stdev has whole us: not used")
             numbers = [
                 Number.read(f"{kind}_{name}_s", printed(row[place], MICRO), BOTH)
                 for name, place in PLACES.items()
@@ -181,7 +181,7 @@ def _result(
 
     is_raw = connection == "RawEth"
     if is_raw:
-        notes.append("frames go past the kernel: no model of a host's own stack")
+        notes.append("frames bypass the kernel, so they do not describe the host's network stack")
     kind_of_link = "infiniband" if link == "IB" else "ethernet" if is_raw else "roce"
     return Result(
         origin=Origin(NAME, "", f"line {line}"),

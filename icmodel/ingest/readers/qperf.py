@@ -1,9 +1,9 @@
 """Reader of qperf 0.4.11: tcp_bw, udp_lat and similar tests, short or verbose.
 
-Prefixes of units are powers of 1000; sizes are as qperf spells them (KiB, followed by the exact number).
-Numbers have three digits, so each number has an interval: the values that round to it.  A latency is half a round trip.
-CPU numbers cover the whole host, in per cent of one core.  Each test has its own default message size.  If the size is
-not printed, the quotient of printed bytes and messages gives its interval.  ::
+Prefixes of units are powers of 1000.  A size in KiB is followed by the exact number of bytes.  Numbers have three
+digits, so each number has an interval: the values that round to it.  A latency is half a round trip.  CPU numbers cover
+the whole host, in per cent of one core.  Each test has its own default message size.  If the size is not printed, the
+quotient of printed bytes and messages gives its interval.  ::
 
     tcp_bw:
         bw          =      211 MB/sec
@@ -117,9 +117,9 @@ def read(source: Source) -> list[Result]:
     else:
         numbers = _bandwidth(lines)
     numbers += [_number(lines, key, metric, side) for key, metric, side in CPU if key in lines]
-    notes = ["numbers have three digits: low and high are what the rounding leaves open"]
+    notes = ["numbers have three digits: low and high are the limits of their rounding"]
     if any(number.metric.startswith("cpu_") for number in numbers):
-        notes.append("CPU is of the whole host in busy cores, whatever else ran on it")
+        notes.append("CPU is the busy cores of the whole host, other programs included")
     return [
         Result(
             origin=Origin(NAME, "", source.place),

@@ -110,14 +110,14 @@ def read(source: Source) -> list[Result]:
         numbers = [Number.read("sent_bps", sent, SENDER)]
         load = math.inf if pace is None else None
         notes += [
-            "counted where it was sent: what arrived is not known, so it is sent_bps, no goodput",
-            "its MBps and Mbps are of 2^20; the rate of messages times their size is taken",
+            "the sender counted the rate, so it is sent_bps; the goodput is unknown",
+            "MBps and Mbps have prefixes of 2^20: the rate is messages per second × size",
         ]
     elif _MEAN.search(text):
         numbers, pace = _latency(text, pace, notes)
     elif "[SERVER]" in text:
         raise NotTakenError(
-            "the text is the output of a server, which measures nothing: ingest its client's"
+            "the text is the output of a server, which measures nothing: ingest the client's output"
         )
     else:
         raise RecordError(
@@ -128,7 +128,7 @@ def read(source: Source) -> list[Result]:
     typed = "tcp" if command_of(source, NAME).has("--tcp") else None
     past_kernel = "VMA INFO" in text
     if past_kernel:
-        notes.append("the sockets were taken over by VMA, past the kernel: kept apart by stack")
+        notes.append("VMA replaced the kernel's sockets: these rows have the option stack = vma")
     return [
         Result(
             origin=Origin(NAME, first_group(_VERSION, source.text), source.place),
@@ -170,23 +170,21 @@ def _latency(text: str, pace: float | None, notes: list[str]) -> tuple[list[Numb
     lost = _LOST.search(text)
     if lost is not None and any(map(int, lost.groups())):
         notes.append(
-            "messages were dropped, doubled or out of order, and have no latency: the percentiles "
-            "are of the others"
+            "dropped, doubled and reordered messages have no latency: the percentiles leave them out"
         )
     if _EATEN.search(text):
         notes.append(
-            "the marks <MAX> and <MIN> are missing from its lines, as mail programs take them for HTML: the "
-            "extremes are not used"
+            "the marks <MAX> and <MIN> are missing (mail programs remove them as HTML): the extremes are not used"
         )
     if pace is None and observations < UNDER_LOAD * sent:
         pace = float(f"{sent / seconds:.3g}")
         if abs(sent / seconds / DEFAULT_MPS - 1) < PACED:
             pace = float(DEFAULT_MPS)
             notes.append(
-                f"{DEFAULT_MPS} messages per second are assumed: the default under load, which --mps sets"
+                f"{DEFAULT_MPS} messages per second are assumed, the default under load (--mps)"
             )
         else:
-            notes.append("the load is the messages sent a second, since --mps is not stated")
+            notes.append("--mps is not stated: the load is the sent messages per second")
     return numbers, pace
 
 
@@ -211,6 +209,6 @@ def _quantiles(text: str, kind: str, observations: int, notes: list[str]) -> lis
             numbers.append(Number.read(f"{kind}_{name}_s", printed(value, MICRO), BOTH))
     if too_few:
         notes.append(
-            f"{', '.join(sorted(too_few))} not used: {observations} observations are too few for it"
+            f"{', '.join(sorted(too_few))} not used: {observations} observations are too few"
         )
     return numbers
