@@ -32,7 +32,7 @@ from icmodel.system import (
 from icmodel.system import predict as predicted
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.buffers import ARRIVING, BUFFERS
-from icmodel.system.sharing.loss import Curve, expected_beyond, greatest_queue_bits
+from icmodel.system.sharing.loss import expected_beyond
 from search import times
 from system_case import Chain
 from system_simulation import Play, phases, simulate
@@ -300,19 +300,6 @@ def test_windows_that_fit_into_the_buffer_drop_nothing() -> None:
 
 
 # --- formulas ------------------------------------------------------------------------------------
-
-
-def test_the_greatest_queue_equals_hand_calculation() -> None:
-    """Two bursts of 1 Mb over links as fast as the port: 1 Mb waits after 1 ms, of 2 that came."""
-    curves = [Curve(name, 1e9, 1e6, 0.0) for name in "ab"]
-    assert greatest_queue_bits(curves, 1e9) == pytest.approx((1e6, 2e6))
-    assert greatest_queue_bits(curves[:1], 1e9) == (0.0, 0.0)
-    assert greatest_queue_bits([curves[0], replace(curves[0], link="a")], 1e9) == (0.0, 0.0)
-    steady = [*curves, Curve("c", 1e9, 0.0, 1e8)]
-    assert greatest_queue_bits(steady, 1e9)[0] == pytest.approx(1.1e6)
-    # a gate that is closed for 3 ms holds all; a class of half the rate holds half
-    assert greatest_queue_bits(curves, 1e9, closed_s=3e-3) == pytest.approx((2e6, 2e6))
-    assert greatest_queue_bits(curves[:1], 5e8) == pytest.approx((5e5, 1e6))
 
 
 def test_the_expected_loss_is_between_0_and_1_and_falls_with_the_buffer() -> None:

@@ -30,6 +30,7 @@ from icmodel.system.sharing.allocation import (
     share,
     standing_queue_s,
     strict_priority,
+    usable_windows,
     weighted,
 )
 from icmodel.system.sharing.loss import NOWHERE, passing
@@ -58,6 +59,11 @@ def test_a_gate_gives_a_class_the_part_of_the_cycle_it_is_open() -> None:
     windows = [(3e-4, (7,)), (7e-4, (7, 0))]
     assert gated(10.0, {7: 0.0, 0: INF}, windows) == pytest.approx({7: 10.0, 0: 7.0})
     assert gated(10.0, {7: 5.0, 0: INF}, windows) == pytest.approx({7: 10.0, 0: 3.5})
+
+
+def test_a_window_of_three_packets_holds_three_packets() -> None:
+    """0.3 / 0.1 is 2.9999999999999996 in binary numbers."""
+    assert usable_windows([(0.3, (7,)), (0.7, ())], {7: (0.1, 0.1)}) == [(0.3, (7,)), (0.7, ())]
 
 
 def test_dscp_as_the_source_measured_it() -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icmodel.system.sharing.loss import behind_buckets, expected_beyond, passing
+from icmodel.system.sharing.loss import (
+    Curve,
+    behind_buckets,
+    expected_beyond,
+    greatest_queue_bits,
+    passing,
+)
 from icmodel.system.sharing.waiting import quantile_s
 
 
@@ -108,3 +116,16 @@ def test_rates_on_a_ring_of_long_paths_settle() -> None:
     passed, arriving = passing(np.full(6, offered), path, np.ones((6, 5)), np.ones(6))
     assert passed == pytest.approx(np.full(6, x))
     assert arriving[:, -1] == pytest.approx(np.full(6, offered * x**5))
+
+
+def test_the_greatest_queue_equals_hand_calculation() -> None:
+    """Two bursts of 1 Mb over links as fast as the port: 1 Mb waits after 1 ms, of 2 that came."""
+    curves = [Curve(name, 1e9, 1e6, 0.0) for name in "ab"]
+    assert greatest_queue_bits(curves, 1e9) == pytest.approx((1e6, 2e6))
+    assert greatest_queue_bits(curves[:1], 1e9) == (0.0, 0.0)
+    assert greatest_queue_bits([curves[0], replace(curves[0], link="a")], 1e9) == (0.0, 0.0)
+    steady = [*curves, Curve("c", 1e9, 0.0, 1e8)]
+    assert greatest_queue_bits(steady, 1e9)[0] == pytest.approx(1.1e6)
+    # a gate that is closed for 3 ms holds all; a class of half the rate holds half
+    assert greatest_queue_bits(curves, 1e9, closed_s=3e-3) == pytest.approx((2e6, 2e6))
+    assert greatest_queue_bits(curves[:1], 5e8) == pytest.approx((5e5, 1e6))
