@@ -1,7 +1,7 @@
 """Answers of the model: an estimate for each metric, the prediction of a scenario, and both as texts for people.
 
-``estimate``: value, interval and basis of one metric, names of metrics and rounded numbers. ``prediction``:
-all metrics of one scenario, also as a data frame, an xarray.Dataset and a table for notebooks.
+``estimate`` holds value, interval and basis of one metric, the names of metrics, and rounding.  ``prediction`` holds all
+metrics of one scenario, also as a data frame, an xarray.Dataset and a table for notebooks.
 """
 
 from icmodel.estimate.estimate import (

@@ -42,7 +42,7 @@ class Estimate(NanEqual, Late):
     Parameters
     ----------
     value, low, high : float
-        Value and interval, in the SI unit of the metric's suffix; all three are NaN if the metric is absent.
+        Value and interval, in the SI unit of the metric's suffix.  If the metric is absent, all three are NaN.
     basis : str
         Weakest kind of evidence used for the number, one of `BASES`.
     why : str
@@ -213,9 +213,9 @@ GROWS = "grows without limit"
 EXACT_DIGITS = 7
 """Number of significant digits of an exact number."""
 LEAST_DIGITS, HALF_WIDTH_DIGITS = 2, 2
-"""Least number of significant digits of a value, and number of significant digits of its interval's half-width.
+"""Least number of significant digits of a value, and number of significant digits of the half-width of its interval.
 
-A value is rounded to the decimal place of the half-width's last significant digit.
+A value is rounded to the decimal place of the last significant digit of its half-width.
 """
 WIDTH = 100
 """Maximum number of characters of a printed line."""
@@ -319,7 +319,7 @@ def interval(metric: str, estimate: Estimate) -> str:
 
 
 def _digits(value: float, estimate: Estimate) -> int:
-    """Return the number of significant digits to show of a value with an interval.
+    """Return the number of significant digits with which to show a value that has an interval.
 
     The value ends at the decimal place of the second significant digit of the interval's half-width.
     """

@@ -146,7 +146,7 @@ class Metrics:
             try:
                 return self[name]
             except KeyError as error:
-                # Without ``obj``, Python adds no suggestion of its own.
+                # Without ``obj``, Python adds no suggestion to the message.
                 raise AttributeError(error.args[0], name=name) from None
 
     def __getitem__(self, name: str) -> Estimate:
@@ -180,15 +180,15 @@ class Prediction(Metrics, Late):
     dataset, sha256, variant : str
         The dataset, the hash of its rows, and the variant of the model.
     metrics : mapping of str to Estimate
-        Every metric by its name, absent ones included.
+        Every metric by its name, including absent metrics.
     bottleneck : str
-        The limit of the goodput, one of `BOTTLENECKS`.
+        Limit of the goodput, one of `BOTTLENECKS`.
     terms, bounds : mapping of str to float
         Terms of the mean latency [s]; bounds of the goodput [b/s].
     rows : tuple of UsedRow
         The dataset rows used for the numbers.
     notes : tuple of str
-        Sentences on the limits of validity of the answer.
+        Sentences on the validity of the answer.
 
     Examples
     --------

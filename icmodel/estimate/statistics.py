@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterable
 
 COVERAGE = 0.9
-"""Share of new runs that a predicted interval should contain."""
+"""Fraction of new runs that a predicted interval should contain."""
 NORMAL = 1.644854
 """Quantile of the normal distribution for a two-sided 90 % interval.
 
 Its digits are fixed, so that predictions stay equal between versions.
 """
 LONE_WIDTH = 0.2
-"""Assumed relative half-width of an interval, if too few rows can be left out to estimate it."""
+"""Relative half-width of an interval if too few rows can be left out to estimate it (assumed)."""
 
 # Two-sided 90 % quantiles of Student's t for 1..30 degrees of freedom (0.95 one-sided).
 _STUDENT = (
@@ -26,7 +26,7 @@ _STUDENT = (
 def median(numbers: Iterable[float]) -> float:
     """Return the median of at least one number.
 
-    `numpy.median` is not used: it imports masked arrays, which slows a short command by a tenth.
+    `numpy.median` imports masked arrays, which would slow a short command by a tenth.
 
     >>> median([3.0, 1.0, 2.0, 4.0])
     2.5

@@ -1,13 +1,13 @@
 """Fits of the model variant `hybrid`: dense curves with 90 % intervals from measured rows.
 
-A fit uses all rows of a metric, over all options and counts.  Its candidates (alternative
-predictors) are of two types: Gaussian processes over the residuals of cost models, and
-predictors from a single curve.  A cost model sums a time per frame, per byte and per packet.
-A blend weights the candidates by their leave-one-out errors at nearby rows.
+A fit uses all rows of a metric, over all options and counts.  It has several candidates
+(alternative predictors).  Some are Gaussian processes over the residual of a cost model, others
+use a single curve.  A cost model sums a time per frame, per byte and per packet.  The fit blends its
+candidates by their leave-one-out errors at nearby rows.
 
-No formula gives the `Constants` of a fit.  ``python -m benchmarks.accuracy.choose`` chooses them by
-their errors on left-out rows.  To score a dataset, the benchmark uses constants chosen on all other
-datasets.  The shipped constants are chosen on all datasets.
+``python -m benchmarks.accuracy.choose`` chooses the `Constants` of fits by their errors on left-out
+rows.  To score a dataset, the benchmark uses constants chosen on all other datasets.  The shipped
+constants are chosen on all datasets.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ class Constants:
     octaves : float
         Distance in payload, in octaves, over which the weight of an error falls by a factor e.
     other_label : float
-        Factor on the weight of a row for each label (protocol, option or count) that differs from
-        the site's label.
+        Factor on the weight of a row for each label that row and site do not share.  A label is a
+        protocol, an option or a count.
     other_end : float
-        Factor on the weight of a row if its position on its curve differs from the site's position.
-        The positions are below, inside and above the measured payloads.  Extrapolation and
-        interpolation have different errors.
+        Factor on the weight of a row if only one of row and site is extrapolated, or both are on
+        different sides of the measured payloads.  Extrapolation has larger errors than
+        interpolation.
     everywhere : float
-        Share of the total weight that all rows get in equal parts, whatever their distance.
+        Share of the total weight that is divided equally among all rows, at any distance.
     root : float
-        Exponent of the power mean of nearby errors.  With an exponent below 1, a single outlier
-        does not decide.
+        Exponent of the power mean of nearby errors.  An exponent below 1 limits the effect of a
+        single outlier.
     power : float
-        Exponent p; a candidate's weight is its mean nearby error to the power −p.
+        Exponent p in the weight of a candidate: (mean error nearby)^−p.
     doubt : float
-        Weight of the candidates' disagreement in the scale of an interval; the errors nearby have
-        weight 1.
+        Weight of the candidates' disagreement in the width of an interval.  The errors of nearby
+        rows have the weight 1.
     """
 
     octaves: float = 1.5

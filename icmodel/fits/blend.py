@@ -1,13 +1,13 @@
 """Blend the candidates (alternative predictors) of a fit, and compute 90 % intervals.
 
-No candidate is best everywhere.  Linear interpolation is exact on a plateau; a Gaussian process
-learns a packet break from a similar configuration.  At each site, the weight of a candidate falls
-with its leave-one-out errors at nearby rows.  All other rows have a small weight too.
+No candidate is best everywhere.  Linear interpolation is exact on a plateau.  A Gaussian process
+learns a packet break from a similar configuration.  At each site, a candidate with larger
+leave-one-out errors at nearby rows has a smaller weight.  Rows far away count little.
 
-A stall causes the greatest latency of a run, so neighbouring rows differ by factors that no
-candidate predicts.  A predicted maximum can be at most 100 % too low, but any factor too high.  So
-two rules apply to maxima.  The blended value is lowered.  The greatest leave-one-out error bounds
-the interval.
+The greatest latency of a run is caused by a stall.  Stalls differ from row to row, and no candidate
+predicts them.  A predicted maximum can be at most 100 % too low, but any factor too high.  So the
+blend lowers its prediction of a maximum.  Its interval is at most as wide as the greatest
+leave-one-out error.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Floats = NDArray[np.float64]
 
 TINY = 1e-300
 LEAST_ERROR = 1e-5
-"""Least error of a prediction in log time; smaller errors count as rounding errors."""
+"""Least error of a prediction in log time; smaller errors are rounding errors."""
 PER_TYPICAL = 1.5
-"""Standard deviation of errors, as a multiple of the power mean (order 1/2) of their sizes.
+"""Ratio of the standard deviation of errors to the power mean of order 1/2 of their sizes.
 
-For normally distributed errors, this multiple is 1.48.
+For normally distributed errors, the ratio is 1.48.
 """
 WIDEST = 20.0
 """Largest half-width of an interval in log time, which keeps low and high finite."""
 MOST_CORRECTION = 2.5
-"""Greatest widening of intervals that corrects for parameters fitted to the tested rows (assumed)."""
+"""Greatest factor by which intervals widen, since parameters were fitted to the same rows (assumed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Blend:
     disagreement : array (rows,)
         Mean distance of the candidates from the blend.
     left_out_row_weights : array (rows, rows)
-        Weight of each other row (column) when a row is predicted; each matrix row sums to 1.
+        Weight of each other row (column) in the prediction of a row; each line sums to 1.
     is_maximum : bool
         Whether the metric is the greatest latency of a run, or the stall in it.
     constants : Constants
@@ -80,8 +80,8 @@ class Blend:
         row_weights : array (n, rows)
             Weight of each known row at each site.
         unsure : array (n,)
-            Ratio of the uncertainty at each site to the uncertainty at a left-out row.  It is 0 at
-            a row without noise, and 1 at the usual distance of a left-out row from other rows.
+            Ratio of the uncertainty at each site to the usual uncertainty at a left-out row.  It is
+            0 at a measured row without noise.
 
         Returns
         -------
@@ -144,8 +144,7 @@ def blend(
 def _raw_row_weights(distances: Distances, constants: Constants) -> Floats:
     """Unnormalised weights (n, rows) of the rows at each site, by payload, load and labels.
 
-    The weight is smaller if row and site have different positions on the curve (below, inside,
-    above).
+    A row has a smaller weight if only one of row and site is extrapolated.
     """
     payload = distances.along(-np.abs(distances.payload) / constants.octaves)
     weights = np.exp(payload - distances.offered)
@@ -158,7 +157,7 @@ def _raw_row_weights(distances: Distances, constants: Constants) -> Floats:
 def _normalised(raw: Floats, equal: float, constants: Constants) -> Floats:
     """Scale the weights of rows at each site (n, rows) to a sum of 1, and mix in equal weights.
 
-    ``equal`` is the weight of each row if all rows counted equally.
+    ``equal`` is the weight of each row in equal weights.
     """
     total, share = np.maximum(raw.sum(axis=1, keepdims=True), TINY), constants.everywhere
     return np.asarray((1.0 - share) * (raw / total) + share * equal)
@@ -185,7 +184,7 @@ def _typical(row_weights: Floats, sizes: Floats, root: float) -> Floats:
 
 
 def _mixed(predicted: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Weighted mean of predictions (candidates, n), and their weighted mean distance from it.
+    """Weighted mean of predictions (candidates, n), and their weighted mean distance from this mean.
 
     Predictions that are NaN are left out.
     """
@@ -201,10 +200,10 @@ def _lean(
 ) -> Floats:
     """Log of the factor by which predicted maxima are lowered at each site, (n,).
 
-    It is ln cosh(e), where e is the standard error of the blend at nearby rows.  Assume that the
-    true value is equally likely a factor exp(e) above or below the blend.  Then the harmonic mean
-    of these two values is 1 / cosh(e) times the blend.  Errors of 10 % lower a value by 0.5 %.
-    Errors of a factor of 3 lower it by 40 %.
+    The result is ln cosh(e), where e is the standard error of the blend at nearby rows.  The true
+    value is assumed to be a factor exp(e) above or below the blend, with equal probability.  The
+    harmonic mean of both cases is 1 / cosh(e) times the blend.  Errors of 10 % lower a value by
+    0.5 %, and errors of a factor of 3 lower it by 40 %.
     """
     typical = _typical(row_weights, np.abs(plain)[None], constants.root)[:, 0]
     error = PER_TYPICAL * typical * unsure
@@ -215,9 +214,9 @@ def _lean(
 class Widths:
     """Half-widths of 90 % intervals at any site, by conformal prediction from leave-one-out errors.
 
-    Errors are scaled locally.  The scale is the mean error of nearby rows plus the weighted
-    disagreement of the candidates (alternative predictors).  The scale grows if a site is farther
-    from the rows than the rows are from each other.
+    Each error is divided by a local scale.  The scale is the mean error of nearby rows plus the
+    weighted disagreement of the candidates (alternative predictors).  It grows with the distance of
+    a site from the rows.
 
     Parameters
     ----------
@@ -226,10 +225,10 @@ class Widths:
     deviations : array (rows,)
         Leave-one-out standard deviation of the first process at each row.
     factor : float
-        Conformal quantile (90 %) of the ratio of error to scale.
+        Ratio of error to scale that 90 % of the rows do not exceed (conformal quantile).
     spread : array (rows,)
-        Relative standard deviation of one new run, excluding the part in the row's leave-one-out
-        error.
+        Relative standard deviation of one new run, without the part that the row's leave-one-out
+        error already contains.
     chosen : int
         Number of parameters that were fitted to the rows.
     widest : float
@@ -277,7 +276,9 @@ def widths(blended: Blend, deviations: Floats, spread: Floats, chosen: int) -> W
     correction = min(count / max(count - chosen, 1), MOST_CORRECTION)
     rank = int(np.ceil(COVERAGE * (count + 1)))
     factor = float(scores[min(rank, count) - 1]) * correction
-    if rank > count:  # too few rows for this rank: at least the width of a single point
+    if (
+        rank > count
+    ):  # with too few rows for this rank, the width is at least that of a single point
         factor = max(factor, LONE_WIDTH / float(np.median(off)))
     widest = WIDEST
     if blended.is_maximum:

@@ -1,8 +1,8 @@
 """Candidate predictors that use the rows of a single curve: interpolation, or fitted costs.
 
-These candidates ignore all other curves.  They are the most accurate if a curve is smooth and
-densely measured.  All functions work on log axes and on stacks of curves of equal length.  The
-points are the last axis.
+These candidates ignore all other curves.  They are the most accurate candidates on smooth, densely
+measured curves.  All functions take log payloads and log times, as arrays (..., points).  The first
+axes hold several curves of equal length.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ METHODS = ("straight", "affine", "monotone", "monotone a byte", "local on", "cos
 """Names of the candidates: predictors that use the points of a single curve.
 
 - ``straight``: linear on log axes; beyond the curve, parallel to the cost model.
-- ``affine``: time affine in the payload between two points; outer pieces extend beyond the curve.
+- ``affine``: time = a + b × payload between two points; the outer pieces continue beyond the curve.
 - ``monotone``: monotone cubic pieces of the time per frame; no prediction beyond the curve.
-- ``monotone a byte``: as ``monotone``, for the time per byte (constant at constant goodput).
+- ``monotone a byte``: as ``monotone``, for the time per byte, which is constant at constant goodput.
 - ``local on``: modified Akima pieces; linear on log axes beyond the curve.
 - ``costs``: a cost per frame and a cost per byte, fitted to all points.
 """
@@ -58,14 +58,15 @@ class Curves:
         self.errors = _left_out([*self._curves.values()], log_time)
         """Leave-one-out error of each method at each row, (methods, rows).
 
-        All rows of the same payload are left out.  The error is NaN if too few points are left.
+        To predict a row, all rows of its payload are left out.  The error is NaN if too few points
+        remain.
         """
 
     def log_time(self, sites: Sites, modelled: Floats) -> Floats:
         """Predict the log time at n sites by each method, (methods, n).
 
         ``modelled`` (n,) is the cost model's log time at the sites.  The result is NaN if a method
-        makes no prediction, as on a curve with fewer than two points.
+        makes no prediction, such as on a curve of one point.
         """
         found = np.full((len(METHODS), len(sites)), np.nan)
         logs = np.log(sites.payload_bytes)
@@ -80,9 +81,9 @@ class Curves:
 class _Curve:
     """One measured curve; rows of equal payload are averaged to one point.
 
-    ``rows`` are the indices of the measured rows, and ``point`` is the point that each row belongs
-    to.  ``points`` (3, n) holds the log payloads, ascending, the log times, and the log times that
-    the cost model predicts.
+    ``rows`` are the indices of the measured rows, and ``point`` is the index of each row's point.
+    ``points`` (3, n) holds the ascending log payloads, the log times, and the cost model's log
+    times.
     """
 
     rows: Ints
@@ -93,8 +94,8 @@ class _Curve:
 def _left_out(curves: Sequence[_Curve], log_time: Floats) -> Floats:
     """Leave-one-out error of each method at each row, (methods, rows).
 
-    A row is predicted from the other points of its curve.  Curves of equal length are predicted
-    together, which takes a tenth of the time.
+    A row is predicted from the other points of its curve.  Curves of equal length are computed
+    together, which is ten times as fast.
     """
     found = np.full((len(METHODS), len(log_time)), np.nan)
     for count in {curve.points.shape[-1] for curve in curves}:
@@ -134,12 +135,12 @@ def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
 
 
 class Place(NamedTuple):
-    """Positions on the x axis for an interpolation, and the interval that contains each.
+    """Positions on the x axis, each with the interval between two points that contains it.
 
-    Beyond the first and last point, the outer interval is used.  ``at`` are the positions.
-    ``left`` is the index of the point at which the interval begins.  ``beyond`` is the distance of
-    the position from this point, and ``step`` the length of the interval.  ``cubic`` holds the
-    weights of the two values and two slopes of a cubic Hermite piece.
+    A position beyond all points belongs to the outer interval.  ``at`` are the positions.  ``left``
+    is the index of the point at which the interval begins.  ``beyond`` is the distance of the
+    position from this point, and ``step`` is the length of the interval.  ``cubic`` holds the weights
+    of both values and both slopes of a cubic Hermite piece.
     """
 
     at: Floats
@@ -210,8 +211,8 @@ def _end_slope(step: Floats, slope: Floats) -> Floats:
 def affine_pieces(x: Floats, y: Floats, where: Place) -> Floats:
     """Interpolate log time over log payload by time = cost per frame + payload × cost per byte.
 
-    The two neighbouring points determine both costs.  The result is NaN if the time is not
-    positive.
+    The two neighbouring points determine both costs.  If the time is not positive, the result is
+    NaN.
     """
     payload, time, site_bytes = np.exp(x), np.exp(y), np.exp(where.at)
     first, rise = _take(payload, where.left), np.diff(time) / np.diff(payload)
@@ -220,7 +221,7 @@ def affine_pieces(x: Floats, y: Floats, where: Place) -> Floats:
 
 
 def extrapolated(x: Floats, y: Floats, at: Floats) -> Floats:
-    """Extrapolate linearly through the two outermost points on the side of each position."""
+    """Extrapolate by the line through the first two points, or through the last two points."""
     below = at < x[..., :1]
     near, far = (np.where(below, v[..., :1], v[..., -1:]) for v in (x, y))
     step = np.where(below, x[..., 1:2] - x[..., :1], x[..., -1:] - x[..., -2:-1])
@@ -229,9 +230,10 @@ def extrapolated(x: Floats, y: Floats, at: Floats) -> Floats:
 
 
 def akima(x: Floats, y: Floats, where: Place) -> Floats:
-    """Interpolate by modified Akima cubic pieces (makima), whose slopes favour the straighter side.
+    """Interpolate by modified Akima cubic pieces (makima).
 
-    H. Akima, J. ACM 17, 1970.  The modification adds the mean of both slopes to the weights, so
+    The slope at a point depends more on the side on which the points are closer to a line
+    (H. Akima, J. ACM 17, 1970).  The modification adds the mean of both slopes to the weights, so
     that flat pieces stay flat.
     """
     if x.shape[-1] == LEAST_POINTS:
@@ -270,8 +272,8 @@ def _take(values: Floats, where: Ints) -> Floats:
 def affine(x: Floats, y: Floats, at: Floats) -> Floats:
     """Fit time = cost per frame + payload × cost per byte to all points, and predict at ``at``.
 
-    The fit minimises the squared relative errors.  Payloads and times are logarithms.  The result
-    is NaN if the time is not positive (R. W. Hockney, Parallel Computing 20, 1994).
+    The fit minimises the squared relative errors (R. W. Hockney, Parallel Computing 20, 1994).
+    Payloads and times are logarithms.  If the time is not positive, the result is NaN.
     """
     design = np.stack([np.ones_like(x), np.exp(x)], axis=-1) / np.exp(y)[..., None]
     ones = np.ones(x.shape[-1])

@@ -1,8 +1,8 @@
 """Fit one metric: a blend of Gaussian processes over cost models, and of single curves.
 
 A metric is fitted directly, or as a multiple of another quantity.  The hyperparameters of a process
-maximise the likelihood of the rows.  Candidates are weighted by their leave-one-out errors; for a
-Gaussian process these have a closed form.
+maximise the likelihood of the rows.  The blend weights its candidates (alternative predictors) by
+their leave-one-out errors.  For a Gaussian process these errors have a closed form.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 KINDS = ("latency_", "rtt_", "cpu_", "packets_")
-"""Prefixes of metric names, one for each kind; all other rates (b/s or 1/s) are another kind.
+"""Prefixes of metric names, one for each kind of metric; all other rates (b/s or 1/s) are one more kind.
 
-Metrics of one kind vary similarly with payload, load and options.  So the search for the kernels of
+Metrics of one kind depend similarly on payload, load and options.  So the search for the kernels of
 one metric starts from the kernels of another metric of its kind.
 """
 MAXIMUM = "_max_"
-"""Substring in the name of every metric that is a run's greatest latency."""
+"""Part of the name of every metric that is the greatest latency of a run."""
 MEDIAN, MEAN = "_p50_s", "_mean_s"
 MULTIPLES = (MEAN, "_p99_s")
 """Suffixes of latency metrics that are fitted as multiples of their median.
@@ -79,10 +79,7 @@ PAYLOAD, REGIME = -2, -1
 The columns before the regime identify the configuration.
 """
 ALL = 1 - 1e-9
-"""Least ratio of throughput to offered load at which the load counts as carried in full.
-
-The margin to 1 allows for rounding.
-"""
+"""Least ratio of throughput to offered load at which the whole load is carried; below 1 for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +101,8 @@ class TheoryPackets:
     def half(self, where: Sites) -> Floats:
         """Half-width (n,) of the 90 % interval of the log packet rate at n sites.
 
-        If the whole offered load is carried, the half-width is 0, since the load then determines
-        the packet rate.
+        If the whole offered load is carried, the load determines the packet rate, and the half-width
+        is 0.
         """
         flows_bps = 8 * where.payload_bytes * where.frames_per_s
         limited = where.labels[:, REGIME] == LIMITED
@@ -114,7 +111,7 @@ class TheoryPackets:
 
 
 def _at_own_limit(where: Sites) -> Sites:
-    """Copy sites, and set their load to unlimited, at which goodput is fitted. Sites in overload keep their load."""
+    """Copy sites with the load at which goodput is fitted: unlimited, but unchanged for sites in overload."""
     full = unlimited(where)
     over = where.labels[:, REGIME] == OVERLOAD
     labels = np.where(over[:, None], where.labels, full.labels)
@@ -171,8 +168,8 @@ class FittedMetric:
 def stall(log_time: Floats, mean: FittedMetric, where: Sites) -> Floats:
     """Log of the stall in each greatest latency, (n,).
 
-    A stall is the difference between the greatest latency of a run and its mean.  Its least value is the half-width of
-    the predicted mean; smaller differences are uncertain.
+    A stall is the greatest latency of a run minus the mean latency.  It is at least the half-width of
+    the predicted mean, since a smaller difference is uncertain.
 
     Parameters
     ----------
@@ -197,8 +194,7 @@ class Fitter:
     fitted_metric : callable
         Function from the name of a metric to its fit; ``None`` if the metric has too few rows.
     flowing : callable
-        Function of a metric's name and sites that adds the throughput, if the metric's fit may use
-        it.
+        Function that adds the throughput to the sites of a metric, if the fit may use it.
     constants : Constants
         Constants of every fit.
     """
@@ -271,8 +267,8 @@ class Fitter:
     def _like(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
         """Find the fit of a similar metric, from whose kernels the search starts, or ``None``.
 
-        For a multiple of the median, this is the fit of the mean.  Otherwise it is the fit of the
-        first metric of the same kind.  A fit is not used if it has fewer rows than this metric.
+        If the metric is fitted as a multiple of the median, the similar metric is the mean.  Otherwise
+        it is the first metric of the same kind.  A fit with fewer rows than this metric is not used.
         """
         first = self._first_of_kind(metric)
         if over is not None:
@@ -285,8 +281,8 @@ class Fitter:
     def _first_of_kind(self, metric: str) -> str:
         """Name of the first metric of the same kind: median, mean, or first by name.
 
-        For rates, it is the goodput.  Mean and 99 % quantile are fitted as multiples of the median,
-        since stalls in a run do not change the median.
+        For rates, it is the goodput.  The median comes first, since stalls in a run do not change it.
+        Mean and 99 % quantile are fitted as its multiples.
         """
         kind = next((kind for kind in KINDS if metric.startswith(kind)), None)
         if kind is None and metric.endswith(FLOWS):
@@ -317,9 +313,8 @@ def kept_metric(fitted: FittedMetric) -> KeptMetric:
 class Design:
     """Design of a Gaussian process: the cost model that it corrects, and the form of its kernel.
 
-    If ``constant``, the cost model is a constant.  Otherwise it is the metric's best cost model.
-    If ``per_protocol``, each protocol with enough rows has an independent process with separate
-    hyperparameters.
+    If ``constant``, the cost model is a constant.  Otherwise it is the metric's best cost model.  If
+    ``per_protocol``, each protocol with enough rows has a process and hyperparameters of its own.
     """
 
     constant: bool
@@ -332,7 +327,7 @@ DESIGNS = (
     Design(constant=True, form=PRODUCT),
     Design(constant=True, form=JOINED),
 )
-"""Designs of the Gaussian processes in a fit, which differ so that their errors differ."""
+"""Designs of the Gaussian processes in a fit; different designs have different errors."""
 CANDIDATES = (
     "own process",
     "process over a constant",
@@ -346,17 +341,17 @@ First come the Gaussian processes in the order of the designs, then the methods 
 FREEDOM = 3.0
 """Degrees of freedom of Student's distribution for the noise of a measured row (assumed)."""
 MOST_ROWS = 96
-"""Greatest number of rows in one piece of the likelihood; the time grows with its cube."""
+"""Greatest number of rows in one piece of the likelihood, whose time grows with their cube."""
 MOST_PIECES = 3
-"""Greatest number of pieces in the likelihood; more take longer and change the result little."""
+"""Greatest number of pieces in the likelihood; more pieces take longer and change the result little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """Predictions of all candidates at n sites (combinations of payload, load and labels).
 
-    ``log_time`` (candidates, n) is NaN if a candidate makes no prediction.  ``deviation`` (n,) is
-    the standard deviation of the first process, a measure of the distance of a site from the rows.
+    ``log_time`` (candidates, n) is NaN if a candidate makes no prediction.  ``deviation`` (n,) is the
+    standard deviation of the first process, which grows with the distance of a site from the rows.
     """
 
     distances: Distances
@@ -373,8 +368,8 @@ class Fit:
     plain: ProtocolProcesses
     """The first Gaussian process of the fit, before outliers lose weight.
 
-    Its standard deviation measures the distance of a site from the rows.  Cost model, kernels and
-    covariances equal those of ``processes[0]``.
+    Its standard deviation grows with the distance of a site from the rows.  Its cost model, kernels
+    and covariances equal those of ``processes[0]``.
     """
     curves: Curves
     blend: Blend
@@ -447,10 +442,10 @@ def fit(
     log_time : array (rows,)
         Natural logarithm of a time [s], or of the ratio of two times, at each row.
     like : Fit, optional
-        Fit of a similar metric; the search for hyperparameters starts from its kernels, and so
-        takes few steps.  It is ignored if there are at most ``MOST_ROWS`` rows.
+        Fit of a similar metric, from whose kernels the search for hyperparameters starts, to save
+        steps.  With at most ``MOST_ROWS`` rows, it is ignored.
     hyperparameters : Hyperparameters, optional
-        Hyperparameters found before for the same rows, which replace the search.
+        Hyperparameters that a former search found for the same rows; they replace the search.
     is_maximum : bool
         Whether the metric is the greatest latency of a run, or the stall in it.
     constants : Constants
@@ -556,9 +551,9 @@ def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
     """Increase the variance (rows,) of outliers: rows with large leave-one-out errors.
 
     An error is large if it exceeds its standard deviation.  The spread of a few runs is uncertain,
-    and some runs are disturbed.  So the noise is assumed to follow Student's distribution, with the
-    weights (ν + 1) / (ν + e²/σ²) (K. L. Lange, R. J. A. Little and J. M. G. Taylor, J. Am. Stat.
-    Assoc. 84, 1989).  A row without a spread keeps variance 0.
+    and some runs are disturbed.  So the noise is assumed to have Student's distribution, which gives
+    a row with the error e the weight (ν + 1) / (ν + e²/σ²) (K. L. Lange, R. J. A. Little and
+    J. M. G. Taylor, J. Am. Stat. Assoc. 84, 1989).  A row without a spread keeps the variance 0.
     """
     scores = (found.errors / found.deviations) ** 2
     less_sure = np.maximum((FREEDOM + scores) / (FREEDOM + 1.0), 1.0) - 1.0
@@ -569,8 +564,8 @@ def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
 def _pieces(sites: Sites) -> list[Ints]:
     """Split the rows of a fit into pieces of at most ``MOST_ROWS`` rows.
 
-    At most ``MOST_PIECES`` pieces are returned.  A configuration of at most ``MOST_ROWS`` rows
-    stays in one piece; a larger configuration is cut into interleaved parts.
+    At most ``MOST_PIECES`` pieces are returned.  A configuration of at most ``MOST_ROWS`` rows stays
+    in one piece.  A larger configuration is cut into interleaved parts.
     """
     cut: list[list[int]] = [[]]
     for rows in sites.by_configuration.values():

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Watch = Callable[[int, int], None]
-"""Progress callback: number of metrics fitted so far, and number of all metrics."""
+"""Progress callback: it receives the number of fitted metrics and the number of all metrics."""
 
 
 class Fits:
     """Fits of a dataset's metrics; each fit is made on first use.
 
-    A metric in ``kept`` needs no search for hyperparameters.  The results of searches for other
-    metrics are added to ``kept``.  ``watch`` is called after each fit.
+    ``kept`` holds hyperparameters of metrics that were fitted before.  Only other metrics need a
+    search, whose results are added to ``kept``.  ``watch`` is called after each fit.
+
     >>> import icmodel
     >>> from functools import partial
     >>> from icmodel.tables.wire import frames_on_wire
@@ -83,11 +84,11 @@ class Fits:
         return self._values[key]
 
     def flowing(self, metric: str, where: Sites) -> Sites:
-        """Add throughput, from the fitted goodput, to sites at which a metric's fit may use it.
+        """Add the throughput, computed from the fitted goodput, to the sites of a metric.
 
-        If the hosts are at their limit, the throughput equals the goodput.  Then the fit of a rate
-        (b/s or 1/s) must not use the throughput, or a row would be predicted from itself.  Packet
-        metrics are an exception.
+        If the hosts are at their limit, the throughput equals the goodput.  A rate (b/s or 1/s)
+        would then be predicted from itself, so its sites get no throughput there.  Packet metrics
+        are an exception.
         """
         if metric == "goodput_bps":
             return where
@@ -98,7 +99,7 @@ class Fits:
 
     def _fit_and_report(self, metric: str) -> FittedMetric | None:
         """Fit or restore a metric, add its fit to ``kept``, and report progress."""
-        # Imported here: it takes a tenth of the time of a prediction without fits.
+        # Imported here, since the import takes a tenth of the time of a prediction without fits.
         from icmodel.fits.fit import Fitter, kept_metric
 
         fitter = Fitter(self.data, self.carrier, self.fitted_metric, self.flowing, self.constants)
@@ -115,8 +116,8 @@ class Fits:
 def one_thread() -> AbstractContextManager[Any]:
     """Return a context manager that limits the BLAS of numpy and SciPy to one thread.
 
-    On a busy machine, a fit with one thread is a hundred times as fast as with many threads.  One
-    thread also gives equal numbers on all machines.
+    On a busy machine, a fit with many threads takes a hundred times as long.  One thread also gives
+    equal numbers on all machines.
     """
     limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limited

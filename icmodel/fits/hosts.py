@@ -1,15 +1,14 @@
 """Scale predictions to hosts with another line rate or processor clock.
 
-Wire time scales with the line rate, host time with the clock.  The time per frame is the longer
-of host time and wire time.  A latency is the sum of host time and wire time, minus the host time
-that a slower wire hides.  Wire time comes from theory.  If the wire is the limit, the utilisation
-law gives the host time: utilisation × time per frame.  Frames of a saturated stream on a slower
-wire wait in the sender's buffers.
+Wire time scales with the line rate, and host time with the clock.  Theory gives the wire time.  If
+the wire is the limit, the utilisation law gives the host time: utilisation × time per frame.  The
+time per frame is the longer of host time and wire time.  A latency below capacity is their sum,
+without the part in which hosts and wire work at the same time.
 
-The latency of a saturated stream is the buffer content divided by the goodput (J. D. C. Little, A
-proof for the queuing formula L = λW, Operations Research 9, 1961).  Buffers hold a fixed number of
-bytes, so a slower wire takes longer to drain them.  The buffer sizes are Linux defaults, and are
-assumed for every host.
+Frames of a saturated stream on a slower wire wait in the sender's buffers.  Their latency is the
+buffer content divided by the goodput (J. D. C. Little, A proof for the queuing formula L = λW,
+Operations Research 9, 1961).  Buffers hold a fixed number of bytes, so a slower wire takes longer
+to drain them.  Every host is assumed to have the default buffer sizes of Linux.
 """
 
 from __future__ import annotations
@@ -27,12 +26,11 @@ from icmodel.scenario import Hosts
 Floats = NDArray[np.float64]
 
 ON_WIRE = 1.02
-"""Ratio of time per frame to theory's least time, up to which the wire counts as the limit."""
+"""Greatest ratio of the time per frame to theory's least time at which the wire is the limit."""
 CHANGE_WIDENING, DISTANCE_WIDENING = 0.5, 0.1
-"""Fractions by which intervals widen for other hosts (assumed).
+"""Factors of two terms that widen the log half-width of intervals for other hosts (assumed).
 
-The first applies to |log change of the metric|, the second to |log clock ratio| + |log rate ratio|.
-The sum of both parts is added to the log half-width.
+The terms are |log change of the metric| and |log clock ratio| + |log rate ratio|.
 """
 LATENCY = "latency_"
 """Prefix of the names of one-way latencies, to which Little's law applies."""
@@ -42,11 +40,11 @@ LATENCY = "latency_"
 class FrameTimes:
     """Time per frame [s] at full speed, (n,), on the dataset's hosts and on other hosts.
 
-    ``here_s`` is the time on the dataset's hosts, ``there_s`` on the other hosts.  ``fastest_s`` is
-    the least possible ``there_s``: the time of the new wire, if the wire is the limit and no
-    utilisation is known.  ``old`` and ``new`` are the sites on the dataset's link and on the other
-    link.  ``saturated`` describes the sender's buffers, if the wire is slower and the buffers are
-    known.
+    ``here_s`` is the time on the dataset's hosts, and ``there_s`` the time on the other hosts.
+    ``fastest_s`` is the least possible ``there_s``.  It is smaller than ``there_s`` only if the wire
+    is the limit and no utilisation is known; then it is the time of the new wire.  ``old`` and
+    ``new`` are the sites on the dataset's link and on the other link.  ``saturated`` describes the
+    sender's buffers; ``None`` if they are unknown, or if the wire is not slower.
     """
 
     here_s: Floats
@@ -97,11 +95,13 @@ def scale_to_hosts(
     is_time = metric.endswith("_s") and regime != UNLIMITED
     if is_time:
         found = np.stack([_time_below_capacity(metric, end, times) for end in ends])
-        found[2] += _hidden_s(metric, ends[2], times)  # the high: no host time is hidden
+        found[2] += _hidden_s(
+            metric, ends[2], times
+        )  # the high assumes that no host time is hidden
     else:
         found = ends * factor(metric, regime, ends[0], times)
     ratio = np.divide(found[0], ends[0], out=np.ones_like(ends[0]), where=ends[0] > 0)
-    # Theory gives the time that a slower wire adds; any other change is uncertain.
+    # Theory gives the time that a slower wire adds.  Any other change is uncertain.
     known = (is_time or metric == "goodput_bps") and times.hosts.cpu_clock_ratio == 1.0
     uncertain = ~(known & (times.new.least_s > times.old.least_s))
     wider = np.exp(widening(ratio, times.hosts, own_bps, uncertain=np.asarray(uncertain)))
@@ -109,7 +109,7 @@ def scale_to_hosts(
     if metric == "goodput_bps":
         by_wire = times.new.least_s > times.here_s
         found[1] = np.where(by_wire, np.fmin(found[0] / ON_WIRE, ends[1]), found[1])
-    if metric == "loss_rate":  # a receiver that keeps up may still lose as much as before
+    if metric == "loss_rate":  # a receiver that keeps up may lose as much as before
         found[2] = np.fmax(found[2], ends[2])
     return found
 
@@ -138,7 +138,7 @@ def factor(metric: str, regime: str, value: Floats, times: FrameTimes) -> Floats
 
 
 def _crossings(metric: str) -> int:
-    """Number of wire crossings in a latency: 2 for a round trip, 0 for a deviation, otherwise 1."""
+    """Number of times a latency crosses the wire: 2 for a round trip, 0 for a deviation, otherwise 1."""
     if metric.endswith("_std_s"):
         return 0
     return 2 if metric.startswith("rtt_") and not metric.startswith("rtt_half_") else 1
@@ -156,15 +156,16 @@ def _time_below_capacity(metric: str, value: Floats, times: FrameTimes) -> Float
 
 
 def _parts(metric: str, value: Floats, times: FrameTimes) -> tuple[Floats, Floats]:
-    """Split a latency below capacity into the dataset's wire time and the new host time [s]."""
+    """Split a latency below capacity into wire time on the dataset's link and host time on the new hosts [s]."""
     wire_s = np.minimum(value, _crossings(metric) * times.old.wire_s)
     return wire_s, (value - wire_s) / times.hosts.cpu_clock_ratio
 
 
 def _hidden_s(metric: str, value: Floats, times: FrameTimes) -> Floats:
-    """Host time [s] that a slower wire hides: hosts and wire work on different packets.
+    """Host time [s] that adds no latency on a slower wire, since hosts and wire work at the same time.
 
-    It is (1 − 1 / packets) × min(host time, added wire time).
+    While the wire sends one packet of a frame, the hosts work on the other packets.  The time is
+    (1 − 1 / packets) × min(host time, added wire time).
     """
     _, host_s = _parts(metric, value, times)
     longer_s = np.maximum(_crossings(metric) * (times.new.wire_s - times.old.wire_s), 0.0)
@@ -176,8 +177,8 @@ def widening(
 ) -> Floats:
     """Log half-width (n,) by which intervals grow for other hosts or another line rate.
 
-    It is a fraction of the distance to the other hosts.  If a metric's own change is uncertain
-    (``uncertain``), a fraction of that change is added.
+    The half-width is a fraction of the log ratios of clock and line rate.  Where ``uncertain``, a
+    fraction of the metric's log change is added.
 
     Parameters
     ----------
@@ -209,8 +210,8 @@ The function ``__ip_append_data`` adds 28, 16 and 15.
 START_PACKETS = 160
 """TCP window [packets] at the end of a long stream's startup.
 
-The initial window of 10 packets (RFC 6928) doubles in each of four rounds.  BBR leaves startup
-after three rounds without more throughput (draft-ietf-ccwg-bbr §5.3.1.2).
+The initial window of 10 packets (RFC 6928) doubles in each of four rounds.  After three rounds
+without more throughput, BBR leaves startup (draft-ietf-ccwg-bbr §5.3.1.2).
 """
 PER_WINDOW = 3
 """Ratio of TCP send buffer to window with BBR (Linux, ``bbr_sndbuf_expand``).
@@ -225,17 +226,18 @@ GROWTH = 0.5
 An exponent of 0 keeps the size in bytes; 1 keeps the time in which the wire drains the buffer.
 """
 LEVELS = {"p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999, "max": 1.0}
-"""Fill level of a send buffer at each latency statistic.
+"""Fill level of a send buffer at which a frame has each latency statistic.
 
-0 is the level at which the writer wakes up, 1 is full.  The level is taken as uniformly distributed
-between 0 and 1.  Other statistics are at 0.5.
+Level 0 is the content at which the writer wakes up, and level 1 is a full buffer.  The levels are
+assumed to be uniformly distributed.  Other statistics have the level 0.5.
 """
 
 
 def datagram_memory(packet_bytes: Floats) -> Floats:
-    """Memory of a datagram in a send buffer [B]: a power of two and a descriptor.
+    """Memory of a datagram in a send buffer [B]: a power of two, and a descriptor.
 
-    The power of two holds the datagram's bytes, headers and metadata (Linux, ``kmalloc``).
+    Bytes, headers and metadata of the datagram are rounded up to the power of two (Linux,
+    ``kmalloc``).
     """
     needed = packet_bytes + HEADERS_BYTES + FRAGMENTS_BYTES
     return np.asarray(np.exp2(np.ceil(np.log2(needed))) + DESCRIPTOR_BYTES)
@@ -260,9 +262,9 @@ class Sender:
     memory_bytes : float
         Memory for packets and their metadata [B]; the least size if the memory is autotuned.
     wakes_at : float
-        Fill level at which a sleeping writer continues, as a share of the full content.
+        Content at which a sleeping writer continues, as a fraction of the full content.
     own_frames : float
-        Number of frames being written or in flight, besides the frames in the buffer.
+        Number of frames that are written or in flight, and not in the buffer.
     autotuned : bool
         Whether the memory grows with the window.
     queued_frames : int
@@ -286,8 +288,8 @@ class Sender:
     def memory_of(self, content: float, payload: float, packet: float) -> float:
         """Memory of the send buffers [B] from their full content [B].
 
-        Without autotuning, it is the documented size.  With autotuning, it is the memory for this
-        content, within the documented limits.
+        Buffers without autotuning have their documented size.  Autotuned buffers have the memory
+        for this content, within the documented limits.
         """
         if not self.autotuned:
             return self.memory_bytes
@@ -296,10 +298,10 @@ class Sender:
         return min(max(memory, self.memory_bytes), MOST_BYTES)
 
     def level(self, statistic: str) -> float:
-        """Fill level, as a share of the full content, at a latency statistic such as ``p99``.
+        """Content of the buffer at a latency statistic such as ``p99``, as a fraction of the full content.
 
-        The level is taken as uniformly distributed between the wake-up level of the writer and a
-        full buffer.  For ``std``, the result is the standard deviation of the level.
+        The content is assumed to be uniformly distributed, from the content at which the writer
+        wakes up to a full buffer.  For ``std``, the result is the standard deviation of the content.
         """
         if statistic == "min":
             return self.wakes_at
@@ -312,10 +314,11 @@ STREAM_BYTES = PER_WINDOW * START_PACKETS * float(datagram_memory(np.array(1448.
 DATAGRAM = Sender(212_992, 1 / 2, 1.75)
 """Send buffer of datagrams on Linux: ``net.core.wmem_default``; a writer continues when it is half full.
 
-Let h be the number of packets in half a buffer.  A frame of k packets is written whole if there is
-room for its first packet.  So m = ⌈h / k⌉ frames are written after each pause.  Frame j (1 to m)
-finds h + j k packets before it.  The mean is h + k (m + 1) / 2, plus the frame's own k packets.
-The mean of m is h / k + 1/2.  The result is three quarters of the buffer and 1.75 frames.
+The number of own frames follows from half a buffer of h packets.  A frame of k packets is written
+whole if there is room for its first packet.  So m = ⌈h / k⌉ frames are written after each pause.
+Frame j (1 to m) finds h + j k packets before it.  The mean over j is h + k (m + 1) / 2 packets.
+The frame's own k packets are added.  The mean of m is h / k + 1/2.  The sum is three quarters of the
+buffer and 1.75 frames.
 """
 SENDERS = {
     "tcp": Sender(STREAM_BYTES, 2 / 3, 1.0, autotuned=True),
@@ -325,8 +328,8 @@ SENDERS = {
 }
 """Send buffers on Linux, by protocol.
 
-The writer of a byte stream continues at two thirds (``sk_stream_min_wspace``), ZeroMQ at half of
-``ZMQ_SNDHWM``.
+The writer of a byte stream continues at two thirds (``sk_stream_min_wspace``).  ZeroMQ continues at
+half of ``ZMQ_SNDHWM``.
 """
 
 
@@ -341,9 +344,9 @@ class Saturated:
     full_bytes : array (3, n)
         Payload bytes in full buffers [B]: value, low and high.
     filled : array (n,)
-        Fill of the buffers: 0 is the content on the dataset's own wire, 1 is full.
+        Content of the buffers: 0 is the content on the dataset's own wire, and 1 is full.
     at_sender : array of bool (n,)
-        Whether the dataset's own wire was already the limit, so that frames waited at the sender.
+        Whether frames already waited at the sender, since the dataset's own wire was the limit.
     """
 
     sender: Sender
@@ -356,7 +359,8 @@ class Saturated:
     ) -> Floats:
         """Scale a statistic of the latency from the dataset's own wire to the slower wire.
 
-        The high covers two cases: host stalls as long as on the own wire, and buffers as full as on the own wire.
+        The high covers two cases.  Either host stalls, or the fill of the buffers, stay as on the
+        dataset's own wire.
 
         Parameters
         ----------
@@ -399,10 +403,9 @@ def saturated(
 ) -> Saturated:
     """Compute the buffers of a saturated stream on a slower wire, at n payloads.
 
-    A writer that is faster than the wire fills the buffers.  The mean level follows from an M/M/1/K
-    queue, whose level has a geometric distribution (L. Kleinrock, Queueing Systems I, 1975).  If
-    writer and wire are equally fast, the mean level is one half.  This level counts as the content
-    on the dataset's own wire.
+    A writer that is faster than the wire fills the buffers.  The mean fill is that of an M/M/1/K
+    queue (L. Kleinrock, Queueing Systems I, 1975).  If writer and wire are equally fast, the mean
+    fill is one half.  The content on the dataset's own wire counts as this mean fill.
 
     Parameters
     ----------
@@ -413,7 +416,8 @@ def saturated(
     memory_bytes : float
         Memory of the buffers on the dataset's own wire [B].
     ahead : array (n,)
-        Time per frame at full speed on the slower wire, divided by the time on the own wire; at least 1.
+        Ratio of the time per frame on the slower wire to the time on the dataset's own wire, both at
+        full speed; at least 1.
     rate_ratio : float
         Ratio of the new line rate to the dataset's own, at most 1.
     at_sender : array of bool (n,)
@@ -437,7 +441,7 @@ def saturated(
 def level_of(ahead: Floats) -> Floats:
     """Mean fill level of an M/M/1/K queue, from 0 (empty) to 1 (full).
 
-    ``ahead`` is K times the log of the queue's load.
+    ``ahead`` is K × ln(load of the queue), where K is the capacity of the queue.
 
     >>> import numpy as np
     >>> level_of(np.array([0.0, 4.0, 40.0])).round(3).tolist()
@@ -451,9 +455,9 @@ def level_of(ahead: Floats) -> Floats:
 def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
     """Estimate the memory of send buffers on the dataset's own wire [B], from unlimited rows.
 
-    The estimate is the greatest memory that any row's latency and goodput imply, but at least the
-    documented size.  Hosts no faster than the wire do not fill their buffers, so their rows imply
-    less memory.  ``packet_bytes`` is the payload of one packet.
+    Latency and goodput of a row imply a memory.  The estimate is the greatest of these, and at least
+    the documented size.  Rows of hosts that are not faster than the wire imply too little memory,
+    since these hosts do not fill their buffers.  ``packet_bytes`` is the payload of one packet.
     """
     sender = SENDERS[protocol]
     goodput = {_place(p): p.value for p in data.of_metric("goodput_bps")}

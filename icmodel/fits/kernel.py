@@ -1,13 +1,13 @@
 """Covariance of the residuals of a metric at two sites, as a function of payload, load and labels.
 
-The residual of a cost model has three parts.  A configuration differs from its protocol in its
-costs, and in its level (a common factor).  The rest varies smoothly with payload and load.
+The residual of a cost model has three parts.  The first part is the difference of a configuration's
+costs from the costs of its protocol.  The second part is a constant factor (level).  The rest varies
+smoothly with payload and load.
 
-The kernel has two forms.  In the product form, each difference in labels or load reduces the
-covariance by a factor, at any payload.  In the joined form, these differences add to the squared
-payload distance, and the covariance depends on the sum.  Both forms also have a part that all
-configurations share.  Load counts as throughput: hosts with equal throughput are equally busy at
-any offered load.
+The kernel has two forms.  In the product form, each difference in labels or load multiplies the
+covariance by a factor.  In the joined form, these differences add to the squared payload distance,
+and the covariance depends on the sum.  Both forms also have a part that all configurations share.
+The kernel measures load by throughput, since hosts with equal throughput are equally busy.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Group = tuple[int, str]
-"""Comparison of the labels of two sites: (index of a label column, label of that column or ``""``).
+"""Comparison of the labels of two sites: (index of a label column, a label of that column or ``""``).
 
-With a label, two sites differ if exactly one of them has this label.  With ``""``, two sites differ
-if their labels in the column differ.
+If the pair names a label, two sites differ if exactly one of them has this label.  For ``""``, two
+sites differ if their labels in the column are not equal.
 """
 Pairs = TypeVar("Pairs", Floats, Bools)
 NO_CURVE = 2
 """Position code of a site on a curve with fewer than two payloads.
 
-The other codes are −1, 0 and 1: below, between or above the rows of the curve.
+The other codes are −1 (below the rows of the curve), 0 (between them) and 1 (above them).
 """
 
 PRODUCT, JOINED = "product", "joined"
@@ -61,20 +61,21 @@ class Distances:
     ----------
     payload, broken : array (left, distinct) or (distinct,)
         Signed distances in octaves of payload, and in packets per frame (at most 2).  Only distinct
-        distances are stored.  A kernel combines both into one signed distance, as a weighted
-        sum.  With a sum of absolute distances, the covariance might not be positive definite.
+        distances are stored.  A kernel adds both signed distances with weights.  If it added their
+        absolute values, the covariance might not be positive definite.
     column : array (right,) or (pairs,)
         Index of the distinct distance for each right site or pair.
     offered, throughput : array
-        Distance in octaves between offered loads, and between throughputs.  The unlimited load is
-        far from every limited load in ``offered``, and close to the greatest one in ``throughput``.
+        Distance in octaves between offered loads, and between throughputs.  In ``offered``, the
+        unlimited load is far from every limited load.  In ``throughput``, it is close to the
+        greatest limited load.
     ends : array of bool
-        Whether the two sites have different position codes.  A code is below, inside or above the
-        measured payloads of the curve.
+        Whether the two sites have different position codes (see ``NO_CURVE``).
     differ : mapping of group to array
-        1 for sites that differ, 0 for others.  In a missing group, no sites differ.
+        1 for pairs that differ in the group, 0 for other pairs.  A group without differing pairs is
+        left out.
 
-    Matrices of ``offered`` and ``differ`` may have a single row that applies to all left sites.
+    If a row of ``offered`` or ``differ`` applies to all left sites, the matrix has only this row.
     """
 
     payload: Floats
@@ -163,8 +164,7 @@ class MeasuredSites:
     def distances(self, sites: Sites) -> Distances:
         """Compute the distances of sites (left) from the measured rows (right).
 
-        If the sites differ only in payload, a single row of offered loads and labels applies to
-        all.
+        If the sites differ only in payload, ``offered`` and ``differ`` have a single row.
         """
         payload, offered, throughput, packets = _axes(sites)
         rows = 1 if len(sites.by_curve) == 1 else len(sites)
@@ -186,8 +186,8 @@ class MeasuredSites:
     def _positions(self, sites: Sites, *, left_out: bool = False) -> Ints:
         """Position code of each site: −1 below, 0 between or 1 above the rows, or ``NO_CURVE``.
 
-        With ``left_out``, the sites are the rows themselves, each left out in turn.  The two outer
-        rows then count as beyond the curve.
+        If ``left_out``, the sites are the rows themselves, and each is left out in turn.  The two
+        outer rows of a curve are then below and above the other rows.
         """
         found = np.full(len(sites), NO_CURVE)
         for key, where in sites.by_curve.items():
@@ -202,9 +202,9 @@ class MeasuredSites:
     def _compared(self, sites: Sites) -> Ints:
         """Code of each site in each label comparison, (groups, sites).
 
-        Two sites differ in a comparison if their codes are unequal.
-        For a comparison of a column, the code is the index of the site's label among the labels of
-        the rows, or -1.  For a comparison of one label, the code is 1 if the site has this label, otherwise 0.
+        Two sites differ in a comparison if their codes are unequal.  If the comparison names one
+        label, the code is 1 for sites with this label, and 0 for others.  Otherwise the code is the
+        index of the site's label among the labels of the rows; -1 if the rows lack the label.
         """
         found = np.empty((len(self._groups), len(sites)), dtype=np.int64)
         for k, (column, label) in enumerate(self._groups):
@@ -230,9 +230,9 @@ def _axes(sites: Sites) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def _smooth(distance: Floats) -> tuple[Floats, Floats]:
-    """Matérn covariance of smoothness 3/2 at distances d, and its factor e^(−√3 d).
+    """Matérn covariance of smoothness 3/2 at distances d, and the factor e^(−√3 d) in it.
 
-    The derivative of the covariance by d is −3 d times that factor.
+    The derivative of the covariance by d is −3 d e^(−√3 d).
     """
     scaled = ROOT_3 * distance
     falling = np.exp(-scaled)
@@ -248,15 +248,17 @@ class Kernel:
     Parameters
     ----------
     form : "product" or "joined"
-        Whether differences in labels and load are factors, or add to the squared distance.
+        Whether differences in labels and load multiply the covariance, or add to the squared
+        distance.
     costs, level : float
         Variances of the costs and of the level of a configuration; unused in the joined form.
     residual, noise : float
-        Variance of the smooth remainder, and variance of a row's noise beyond the row's stated spread.
+        Variance of the smooth remainder, and variance of the noise that a row has in addition to its
+        stated spread.
     length, load_length : float
         Correlation length in octaves of payload and of throughput.
     jump : float
-        Distance, in octaves of payload, between frames of one packet and frames of several packets.
+        Distance between frames of one packet and frames of several packets, in octaves of payload.
     label_distances : mapping of group to float
         Distance of two sites that differ in this comparison of labels.
     """
@@ -272,7 +274,7 @@ class Kernel:
     label_distances: Mapping[Group, float] = field(default_factory=dict)
 
     def on(self, groups: tuple[Group, ...]) -> Kernel:
-        """Copy of this kernel for the given label comparisons. Comparisons that this kernel lacks get the assumed distance."""
+        """Copy of this kernel for the given label comparisons; new comparisons get the assumed distance."""
         return replace(
             self,
             label_distances={
@@ -312,7 +314,7 @@ def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
 
 
 class Covariance:
-    """Covariance between the two sites of each pair, without noise; also derivatives by log parameters.
+    """Covariance between the two sites of each pair, without noise, and its derivatives by log parameters.
 
     ``values`` are the covariances, in the shape of the distances.
 
@@ -321,7 +323,7 @@ class Covariance:
     distances : Distances
         Distances of the pairs, of any shape.
     shares : array
-        For each pair, the dot product of both sites' cost shares (`Modelled.shares`).
+        Dot product of the cost shares of both sites of each pair (`Modelled.shares`).
     """
 
     def __init__(self, kernel: Kernel, distances: Distances, shares: Floats) -> None:
@@ -352,8 +354,8 @@ class Covariance:
     def slopes(self, outer: Floats) -> Floats:
         """Gradient of Σ ``outer`` × covariance, summed over pairs, by the log of each parameter.
 
-        The result (parameters,) has the order of `Kernel.numbers`.  Its entry for the noise is 0.
-        All distances must have the same shape here, without a single row that applies to all sites.
+        The result (parameters,) has the order of `Kernel.numbers`; its entry for the noise is 0.
+        All distances must have the full shape, one number for each pair.
         """
         kernel, distances = self.kernel, self._distances
         falling = self._falling if kernel.form == JOINED else distances.along(self._falling)
@@ -395,7 +397,7 @@ def _sum(one: Floats, other: Floats) -> float:
 def inverted(matrix: Floats) -> tuple[Floats, float]:
     """Inverse of a covariance matrix (n, n), and half the log of its determinant.
 
-    Only the lower triangle is read.  LAPACK's potrf and potri take a third of the time of a general
+    Only the lower triangle is read.  LAPACK's potrf and potri are three times as fast as a general
     inverse.
 
     Raises

@@ -14,7 +14,10 @@ from icmodel.fits.kernel import NUMBERS, Covariance, Distances, Kernel, inverted
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Kernels = Mapping[str, Kernel]
-"""Kernels of one design (`icmodel.fits.fit.Design`), by part of the rows: a protocol, or all others."""
+"""Kernels of one design (`icmodel.fits.fit.Design`), by part of the rows.
+
+A part is a protocol, or all protocols without a part of their own.
+"""
 
 LOWEST = {"costs": 1e-4, "level": 1e-4, "residual": 1e-4, "noise": 1e-8, "jump": 1e-3}
 HIGHEST = {"noise": 1.0, "length": 60.0, "load_length": 60.0, "jump": 8.0}
@@ -23,10 +26,10 @@ LEAST_LENGTH, LEAST_LABEL_DISTANCE, MOST_LABEL_DISTANCE, MOST_VARIANCE = 0.3, 1e
 LOOSENESS = 2.0
 """Standard deviation of the prior on the log of each kernel parameter.
 
-Without a prior the likelihood has ridges.
+Without a prior, different parameters can have almost the same likelihood.
 """
 STEPS = 1000
-"""Greatest number of steps in a search; most searches need a tenth of this number."""
+"""Greatest number of steps in a search; most searches take a tenth of them."""
 DIGITS = 4
 """Significant digits of stored kernel parameters.
 
@@ -36,7 +39,7 @@ GAIN = 1e-5
 """Least relative improvement of the log likelihood in one step; with less, the search ends."""
 NOISE = NUMBERS.index("noise")
 NOT_POSITIVE = 1e10
-"""Objective value for a covariance matrix that is not positive definite; the search turns back."""
+"""Objective value for a covariance matrix that is not positive definite, so that the search avoids it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +90,11 @@ class Hyperparameters:
 class Piece(NamedTuple):
     """Group of n rows whose likelihood is computed together, in a time that grows with n³.
 
-    Since a covariance is symmetric, each of the m pairs of rows occurs once.  ``distances`` (m,)
-    are their distances.  ``shares`` (m,) are the dot products of both rows' cost shares.
-    ``places`` (m,) are the indices of the pairs in a flattened matrix (n, n).  ``diagonal`` (n,)
-    are the indices of the pairs of a row with itself.  ``residual`` (n,) is in units of the
-    residual's root mean square, ``variance`` (n,) in units of the residual's mean square.
+    The piece holds m pairs of rows.  Since a covariance is symmetric, each pair occurs once.
+    ``distances`` (m,) are the distances in the pairs.  ``shares`` (m,) are the dot products of both
+    rows' cost shares.  ``places`` (m,) are the indices of the pairs in a flattened matrix (n, n).
+    ``diagonal`` (n,) are the indices of the pairs of a row with itself.  The unit of ``residual``
+    (n,) is the root mean square of the residual, and ``variance`` (n,) has the square of this unit.
     """
 
     places: Ints
@@ -105,8 +108,8 @@ class Piece(NamedTuple):
 def piece_of(distances: Distances, shares: Floats, residual: Floats, variance: Floats) -> Piece:
     """Make a piece (a group of rows in the likelihood) from n rows.
 
-    ``distances`` (n, n) are the distances between the rows.  ``shares`` (n, costs) is the share of
-    each cost in the rows' times.  ``residual`` (n,) and ``variance`` (n,) are as in `Piece`.
+    ``distances`` (n, n) are the distances between the rows.  ``shares`` (n, costs) is the fraction of
+    each cost in the time of a row.  ``residual`` (n,) and ``variance`` (n,) are as in `Piece`.
     """
     rows, columns = np.tril_indices(len(residual))
     places, diagonal = rows * len(residual) + columns, np.flatnonzero(rows == columns)
@@ -163,7 +166,7 @@ def likeliest(prior: Kernel, pieces: Sequence[Piece], start: Kernel | None = Non
 def rounded(number: float) -> float:
     """Round a number to `DIGITS` significant digits.
 
-    Measured rows determine kernel parameters to fewer digits.
+    Measured rows do not determine a kernel parameter to more digits.
     """
     return float(f"{number:.{DIGITS}g}")
 
@@ -186,7 +189,7 @@ def negative_log_likelihood(kernel: Kernel, piece: Piece) -> tuple[float, Floats
         return NOT_POSITIVE, np.zeros(len(kernel.numbers()))
     weights = inverse @ piece.residual
     outer = (inverse - np.outer(weights, weights)).take(piece.places)
-    outer[piece.diagonal] *= 0.5  # any other pair stands for two matrix elements
+    outer[piece.diagonal] *= 0.5  # each other pair stands for two matrix elements
     slopes = covariance.slopes(outer)
     slopes[NOISE] = kernel.noise * float(outer[piece.diagonal].sum())
     value = 0.5 * float(piece.residual @ weights) + log_root

@@ -1,9 +1,9 @@
 """Cost models: the time of a frame as a cost per frame, per byte and per packet.
 
-Non-negative least squares of the relative errors fits the costs of each protocol.  Hosts at their
-limit and hosts below it have separate costs.  Since no cost is negative, costs can be read and
-extrapolated.  Gaussian processes over the residual model the deviation of a configuration from
-its protocol, and give the uncertainty.
+The costs of each protocol are fitted by non-negative least squares of the relative errors.  Hosts at
+their limit have other costs than hosts below it.  No cost is negative, so people can read the costs,
+and predictions can extrapolate them.  Gaussian processes over the residual then add how a
+configuration differs from its protocol, and the uncertainty.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ from icmodel.fits.observations import Sites
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 CostKey = tuple[str, bool | None]
-"""Key of a set of costs: the protocol, and whether hosts are at their limit (``None``: both)."""
+"""Key of a set of costs: the protocol, and whether hosts are at their limit; ``None`` means both states."""
 ANY: CostKey = ("", None)
 """Key of the costs fitted to all protocols together."""
 
 LEAST_COST_ROWS = 5
-"""Least number of rows with which a protocol, or one state of its hosts, gets separate costs.
+"""Least number of rows for separate costs of a protocol, or of one state of its hosts.
 
-With fewer rows, the costs of the next larger group apply: the protocol, then all protocols.
+A state with fewer rows uses the costs of its protocol.  A protocol with fewer rows uses the costs of
+all protocols.
 """
 CONSTANT, COSTS, QUEUE, WORK = "constant", "costs", "queue", "work"
 KINDS = (COSTS, QUEUE, WORK)
 """Kinds of cost model with costs per frame, byte and packet.
 
 - ``costs``: the sum of these costs.
-- ``queue``: adds the wait in a queue below capacity, or in a full buffer; it suits latencies.
-- ``work``: multiplies the costs by the throughput [frames/s] and adds a constant; it suits
-  processor load (utilisation law).
+- ``queue``: also the wait in a queue below capacity, or in a full buffer; suits latencies.
+- ``work``: a constant, plus the costs times the throughput [frames/s]; suits processor load
+  (utilisation law).
 
 The kind ``constant`` is not listed: its only parameter is the median.
 """
@@ -98,7 +99,7 @@ class Modelled:
     """Prediction of a cost model at n sites (combinations of payload, load and labels).
 
     ``log_time`` (n,) is the natural logarithm of the time [s].  ``shares`` (n, costs) holds the
-    share of each cost in the time.  Each share is the derivative of the log time by the log of that cost.
+    fraction of each cost in the time.  It is the derivative of the log time by the log of the cost.
     """
 
     log_time: Floats
@@ -112,8 +113,8 @@ class Modelled:
 class Mechanism:
     """Cost model: predicts the time at each site from costs per frame, per byte and per packet.
 
-    Each protocol has separate costs for hosts at their limit and for hosts below it, if it has
-    enough rows.  The costs differ because hosts at their limit process several frames at a time.
+    A protocol with enough rows has separate costs for hosts at their limit and for hosts below it.
+    Hosts at their limit process several frames at a time, so their costs differ.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ class Mechanism:
     def costs(self, protocol: str, full: bool | None = None) -> Costs:
         """Return the fitted costs of a protocol, by name; the names depend on the kind.
 
-        ``full`` selects hosts at their limit (true), below it (false), or in both states
+        ``full`` selects hosts at their limit (``True``), hosts below it (``False``), or both
         (``None``).
         """
         return COSTS_OF[self.kind](*self._costs[self._most_specific((protocol, full))].tolist())
@@ -208,7 +209,7 @@ def _features(kind: str, sites: Sites) -> Floats:
 def possible_kinds(sites: Sites) -> tuple[str, ...]:
     """Kinds of cost model that rows at these sites can determine.
 
-    ``queue`` needs a queue at some site, and ``work`` a known throughput.
+    ``queue`` needs a site with a queue, and ``work`` needs a site with a known throughput.
     """
     known = {QUEUE: bool(sites.queue.any()), WORK: bool(sites.frames_per_s.any())}
     return tuple(kind for kind in KINDS if known.get(kind, True))

@@ -21,18 +21,18 @@ Label = tuple[str, ...]
 Carrier = Callable[[str, Mapping[str, str], Floats], tuple[Floats, Floats, Floats, Floats]]
 """Type of a function that computes how frames travel on the wire.
 
-It maps protocol, options and payloads [B] to four arrays: packets per frame, packets per frame in a
-stream of full packets, wire time [s], and least interval between frames [s].
+Its parameters are protocol, options and payloads [B].  It returns four arrays: packets per frame,
+packets per frame in a stream of full packets, wire time [s], and least time between frames [s].
 """
 
 PER_BIT, PER_FRAME, DIRECT = "per bit", "per frame", "direct"
 SHIFTS = {"loss_rate": 0.1, "cpu_": 0.01}
 """Offsets added before the logarithm to metrics that can be 0, by prefix of the metric.
 
-Errors of values far below the offset count as absolute errors.
+For values far below the offset, the fit minimises absolute errors instead of relative errors.
 """
 SMALLEST = 1e-3
-"""Offset of any other metric with a value of 0, as a fraction of the median positive value."""
+"""Offset of any other metric that has a value of 0, as a fraction of its median positive value."""
 
 FLOWS = ("_bps", "_per_s")
 """Suffixes of metrics that are rates (b/s or 1/s)."""
@@ -45,7 +45,7 @@ ROUNDING = 1e-9
 """Fraction of the shift (see `SHIFTS`) below which a converted value counts as 0."""
 
 NO_PAYLOAD = "no payload"
-"""Label of rows without a payload, such as a call without data; their payload counts as 1 B."""
+"""Label of rows without a payload, such as calls without data; the fit uses a payload of 1 B for them."""
 FULLEST = 0.97
 """Greatest utilisation assumed below capacity, since the capacity is known to a few percent."""
 
@@ -54,8 +54,8 @@ FULLEST = 0.97
 class Quantity:
     """Conversion of a metric's values to log time and back.
 
-    ``kind`` is ``PER_BIT`` or ``PER_FRAME`` for a rate, otherwise ``DIRECT``.  ``shift`` is added
-    before the logarithm; it is 0 unless values can be 0.
+    ``kind`` is ``PER_BIT`` or ``PER_FRAME`` for a rate, and ``DIRECT`` for other metrics.  ``shift``
+    is added before the logarithm; it is 0 if no value can be 0.
 
     >>> import numpy as np
     >>> per_bit = quantity("goodput_bps", np.array([8e8]))
@@ -107,15 +107,15 @@ def quantity(metric: str, values: Floats) -> Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """Sites: n points in payload, load and labels at which a metric is known or predicted.
+    """Sites: n combinations of payload, load and labels at which a metric is known or predicted.
 
     Each field is an array (n,), except ``labels`` (n, columns).  ``packets`` is the packet count of
-    a lone frame, ``least_packets`` the count in a stream of full packets.  ``wire_s`` is the time
-    of a lone frame on the wire [s], and ``least_s`` the least interval between frames [s].
+    a lone frame, and ``least_packets`` the count in a stream of full packets.  ``wire_s`` is the
+    time of a lone frame on the wire [s], and ``least_s`` the least time between frames [s].
 
-    ``labels`` are protocol, options, counts, whether there is a payload, and regime (such as
-    unlimited, limited or overload).  Sites with equal labels belong to one configuration: they
-    differ only in payload and load.
+    The columns of ``labels`` are protocol, options, counts, whether there is a payload, and the
+    regime of the load (such as unlimited, limited or overload).  Sites with equal labels belong to
+    one configuration, and differ only in payload and load.
     """
 
     payload_bytes: Floats
@@ -160,7 +160,7 @@ class Sites:
     def twins(self) -> tuple[Ints, ...]:
         """Groups of two or more sites with equal payload, load and labels, as arrays of indices.
 
-        In overload, the offered load has little effect, so twins may differ in load.
+        In overload, the offered load has little effect, so it may differ within a group.
         """
         load = np.where(self.labels[:, -1] == OVERLOAD, 1.0, self.load_bps)
         labels = (np.unique(column, return_inverse=True)[1] for column in self.labels.T)
@@ -206,8 +206,9 @@ class Observations:
     spread: Floats
     """Relative standard deviation between the runs of each row, (n,).
 
-    It is the root mean square of the row's own deviation and the deviation pooled over all rows.  A
-    row without a stated deviation has the pooled deviation.  If no row states a deviation, the spread is 0.
+    The spread is the root mean square of two deviations: the row's own, and the deviation pooled over
+    all rows.  A row without a stated deviation has the pooled deviation.  If no row states a
+    deviation, the spread is 0.
     """
 
     def take(self, where: Ints) -> Observations:
@@ -223,8 +224,8 @@ def label(
 ) -> Label:
     """Make the label of a measured row, a tuple of strings.
 
-    It holds protocol, options (defaults for empty cells), counts, whether there is a payload, and
-    the regime of the load.  If ``options`` are given, they replace the options of the row.
+    The strings are protocol, options (defaults for empty cells), counts, whether there is a payload,
+    and the regime of the load.  If ``options`` are given, they replace the options of the row.
     """
     own = dict(zip(data.option_axes, point.options, strict=True)) if options is None else options
     values = (own.get(axis) or data.option_defaults[axis] for axis in data.option_axes)
@@ -293,9 +294,9 @@ def unlimited(where: Sites) -> Sites:
 def flowing(where: Sites, capacity_bps: Floats) -> Sites:
     """Add throughput and queue length to n sites, from the capacity [b/s] at each site, (n,).
 
-    Throughput is the offered load up to the capacity; it is unknown (0) if the load is not stated.
-    The mean queue at the utilisation ρ is ρ / (1 − ρ), as for Poisson arrivals (M/M/1).  ρ is
-    limited to ``FULLEST``, since near 1 a run is too short to fill the queue.
+    The throughput is the offered load, at most the capacity.  If the load is not stated, the
+    throughput is unknown (0).  The mean queue at the utilisation ρ is ρ / (1 − ρ), as for Poisson
+    arrivals (M/M/1).  ρ is limited to ``FULLEST``, since near 1 a run is too short to fill the queue.
     """
     capacity = capacity_bps / (8 * where.payload_bytes)
     offered = where.load_bps / (8 * where.payload_bytes)
@@ -315,9 +316,9 @@ def flowing(where: Sites, capacity_bps: Floats) -> Sites:
 def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations | None:
     """Collect the measured rows of a metric for a fit; ``None`` if there are fewer than three.
 
-    For the goodput, only rows that measure the capacity are taken.  Such rows have an unlimited or
-    unstated load, are in overload, or are next to overload in payload.  A goodput below capacity
-    equals the offered load, and does not show the capacity.
+    For the goodput, only rows that measure the capacity are taken.  Their load is unlimited or not
+    stated, or they are in overload, or they have the next payload beside a row in overload.  Other
+    goodputs equal the offered load, and do not show the capacity.
     """
     points: Sequence[Point] = data.of_metric(metric)
     regimes = regimes_of(data, points)
@@ -340,9 +341,9 @@ def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, Floats]:
     """Estimate the relative variance of each row's mean, and the relative spread of its runs.
 
     Both arrays (n,) are relative to the value plus ``shift``, which is added before the logarithm.
-    The spread is a standard deviation, which is uncertain if it comes from a few runs.  So its
-    square is averaged with the square of the pooled spread.  A single run has the pooled spread
-    alone.  The pooled spread is the mean over the rows, each clipped at three times the median.
+    The spread is a standard deviation.  From a few runs, it is uncertain, so its square is averaged
+    with the square of the pooled spread.  A single run has only the pooled spread.  The pooled spread
+    is the mean over all rows; before, each row is clipped at three times the median.
     """
     size = [abs(p.value) + shift for p in points]
     stated = [
@@ -366,12 +367,12 @@ def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, Floats]:
 
 UNLIMITED, UNSAID, LIMITED, OVERLOAD = "unlimited", "unsaid", "limited", "overload"
 OVERLOADED = 1.005
-"""Ratio of a row's limited load to the best goodput at its payload; above, the row is in overload (E14)."""
+"""Ratio of a row's limited load to the best goodput at its payload, above which the row is in overload (E14)."""
 SHORT = 1.1
 """Ratio of a limited load to the goodput reached at this load, above which the row is in overload.
 
-The margin allows for frames lost or still queued at the end of a run (assumed).  A limited load
-is close to capacity if the best goodput is at most this multiple of the load.
+The margin allows for frames that are lost or still queued at the end of a run (assumed).  A load is
+also close to capacity if the best goodput is at most this multiple of it.
 """
 LEAST_LIMITED_RUNS = 10
 """Least number of limited runs from which a protocol's ratio of goodput to load is estimated.
@@ -385,8 +386,8 @@ Place = tuple[str, tuple[str, ...], int | None]
 def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
     """Classify each row as ``unlimited``, ``limited``, ``overload`` or ``unsaid`` (unknown load).
 
-    A limited load is compared with the goodput reached at that load, and with the best goodput at
-    any load.
+    A limited load is compared with the goodput measured at that load, and with the best goodput
+    measured at any load.
     """
     best: dict[Place, float] = {}
     own: dict[tuple[object, ...], float] = {}
@@ -411,9 +412,8 @@ def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
 def rows_in_overload(data: Dataset, points: Sequence[Point]) -> list[bool]:
     """Mark the rows measured in overload, and one row at the next payload on each side of them.
 
-    At the next payload, the row of the greatest limited load is marked if that load is close to
-    capacity.  Otherwise the unlimited row is marked.  Without an unlimited row, the greatest
-    limited load is marked at any distance from capacity.
+    At the next payload, the row whose load is closest to capacity is marked: the row of the greatest
+    limited load, or the unlimited row (if any) if all limited loads are far below capacity.
     """
     regimes = regimes_of(data, points)
     over = [regime == OVERLOAD for regime in regimes]
@@ -433,8 +433,8 @@ def _fullest(
 ) -> dict[tuple[object, ...], dict[int, int]]:
     """Index of the row with the load closest to capacity, by curve and payload.
 
-    Normally, this row has the greatest limited load.  If all limited loads are far below capacity
-    and there is an unlimited row, it is the unlimited row.
+    This is the row of the greatest limited load.  If all limited loads are far below capacity, it is
+    the unlimited row, if there is one.
     """
     best = _best(data)
 
@@ -481,8 +481,9 @@ def regime_of(load_bps: float) -> str:
 def achieved_shares(data: Dataset, protocols: Sequence[str]) -> Floats:
     """Ratio of goodput to offered load below capacity: value, low and high, (3, protocols).
 
-    The value is the median, at most 1.  Low and high are the order statistics of split conformal
-    prediction for 90 %.  A protocol with fewer than `LEAST_LIMITED_RUNS` limited runs has the ratio 1.
+    The value is the median, at most 1.  Low and high are the ratios between which 90 % of new runs
+    lie, by split conformal prediction.  A protocol with fewer than `LEAST_LIMITED_RUNS` limited runs
+    has the ratio 1.
 
     >>> import icmodel
     >>> shares = achieved_shares(icmodel.load("lab-1g-2026"), ["tcp", "udp"])

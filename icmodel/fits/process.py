@@ -18,7 +18,7 @@ from icmodel.fits.observations import Observations, Sites
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 LEAST_SCALE = 1e-6
-"""Least scale of a residual in log time; a smaller residual counts as rounding error."""
+"""Least scale of a residual in log time; smaller residuals are rounding errors."""
 REST = ""
 """Name of the part that pools all protocols without a separate Gaussian process."""
 OWN_ROWS = 20
@@ -32,11 +32,11 @@ Fewer rows do not determine its parameters.
 class Process:
     """Cost model, and Gaussian process over its residual, conditioned on n measured rows.
 
-    ``scale`` is the root mean square of the residual, the unit of the process.  ``shares``
-    (n, costs) are the shares of each cost in the times at the rows.  ``inverse`` (n, n) is the
-    precision matrix: the inverse of the rows' covariance with noise.  ``representer_weights`` (n,)
-    are the precision matrix times the residual in units of ``scale``.  ``twins`` are groups of rows with
-    equal payload, load and labels, which are left out together.
+    ``scale`` is the root mean square of the residual, and the unit of the process.  ``shares``
+    (n, costs) are the fractions of each cost in the times of the rows.  ``inverse`` (n, n) is the
+    precision matrix: the inverse of the covariance of the rows, with noise.
+    ``representer_weights`` (n,) are the precision matrix times the residual in units of ``scale``.
+    ``twins`` are groups of rows with equal payload, load and labels.
     """
 
     mechanism: Mechanism
@@ -49,11 +49,13 @@ class Process:
 
     @property
     def errors(self) -> Floats:
-        """Leave-one-out error of the log time at each row, (n,); twins are left out together.
+        """Leave-one-out error of the log time at each row, (n,).
 
-        The error of a single row is its representer weight divided by its diagonal precision element.  The errors e of
-        twins solve P e = w, where P is their block of the precision matrix and w are their representer weights (C. E.
-        Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, 2006, eq. 5.12 for one row).
+        The error of a single row is its representer weight divided by its diagonal precision element
+        (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, 2006,
+        eq. 5.12).  Twins (rows with equal payload, load and labels) are left out together.  Their
+        errors e solve P e = w with their block P of the precision matrix and their representer
+        weights w.
         """
         found = self.representer_weights / np.diag(self.inverse)
         for rows in self.twins:
@@ -159,7 +161,7 @@ class Part:
 
 
 class Cross(NamedTuple):
-    """Covariance of new sites with the rows of one part, and the cost model's prediction there.
+    """Covariance of new sites with the rows of one part, and the cost model's prediction at the sites.
 
     ``where`` are the indices of the sites, and ``name`` is the name of the part.  Processes with
     equal cost models, parts and kernels share this object.
@@ -258,9 +260,8 @@ class ProtocolProcesses:
 def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
     """Root mean square error of each configuration (set of labels), if all its rows are left out.
 
-    The errors e of its rows solve P e = w, where P is their block of the precision matrix and w are
-    their representer weights (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine
-    Learning, 2006, eq. 5.12 for one row).
+    The errors e of its rows solve P e = w with their block P of the precision matrix and their
+    representer weights w, as in `Process.errors`.
 
     Parameters
     ----------
@@ -286,8 +287,8 @@ def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
 def half_width(found: ProtocolProcesses, names: NDArray[np.str_]) -> float:
     """Half-width of the 90 % interval, in log time, for a configuration without measured rows.
 
-    It is the conformal quantile of the errors of left-out configurations.  With too few
-    configurations, it is the greatest error, but at least the width assumed for a single point.
+    The half-width is the conformal quantile of the errors of left-out configurations.  With too few
+    configurations, it is the greatest error, and at least the width assumed for a single point.
     ``names`` (rows, columns) are the labels that identify the configuration of each row.
     """
     parts = found.parts.values()

@@ -59,9 +59,9 @@ BEYOND = 2.0**6
 BUSY = ("cpu_send", "cpu_recv")
 """Metrics of processor utilisation at sender and receiver."""
 BREAKS = 4
-"""Number of packet breaks (payloads above which a frame needs one more packet) with knots.
+"""Number of packet breaks that get a knot on either side.
 
-Each of these breaks has a knot on either side.  At later breaks, one more packet changes little.
+At a packet break, a greater payload needs one more packet.  At later breaks, one packet changes little.
 """
 LAST_BREAK_BYTES = 2**16
 """Greatest payload at which packet breaks get knots [B]."""
@@ -70,8 +70,8 @@ LAST_BREAK_BYTES = 2**16
 class Refiner:
     """Curves drawn from a dataset's fits, with a cache.
 
-    Curves for other hosts or another link are scaled from the curves of the dataset's own hosts.
-    ``other`` holds the other hosts, and the function that computes frames on their link.
+    Curves for other hosts or another link are scaled from curves for the dataset's own hosts.
+    ``other`` holds the other hosts, and the function that computes how frames travel on their link.
     """
 
     def __init__(self, fits: Fits, other: tuple[Hosts, Carrier] | None = None) -> None:
@@ -106,8 +106,8 @@ class Refiner:
     def knots(self, protocols: Sequence[str], options: Mapping[str, str]) -> Floats:
         """Payloads [B] at which every drawn curve gets a point (knots), ascending.
 
-        There are `PER_OCTAVE` knots per octave, and a knot on either side of each of the first
-        packet breaks.
+        There are `PER_OCTAVE` knots per octave.  The first `BREAKS` packet breaks have a knot on
+        either side.
         """
         payloads = [p.payload_bytes for p in self.data.points if p.payload_bytes is not None]
         if not payloads:
@@ -133,8 +133,8 @@ class Refiner:
     def refined(self, metric: str, curve: Curve, payload_bytes: Floats, where: Where) -> Curve:
         """Redraw a measured curve from the metric's fit.
 
-        If there is no fit, the measured curve is returned.  A single row without a payload is also
-        returned as measured, unless other options are requested.
+        If there is no fit, the measured curve is returned.  A curve of a single row without a payload
+        is also returned as measured if no other options are requested.
 
         Parameters
         ----------
@@ -169,8 +169,8 @@ class Refiner:
         """Payloads [B] of a drawn curve: the measured payloads, the knots, and both ends.
 
         A curve at a limited load extends over all payloads that its configuration has at any load.
-        The fitted goodput then decides at which payloads the load is achieved.  So the answer does
-        not depend on which payloads were measured at this load.
+        The fitted goodput, not the choice of measured payloads, then decides where the load is
+        achieved.
         """
         least, most = curve.payload_bytes[[0, -1]]
         if math.isfinite(curve.load_bps) and not curve.anywhere:
@@ -186,7 +186,7 @@ class Refiner:
     def _drawn_curve(self, curve: Curve, payload: Floats, ends: Floats, where: Where) -> Curve:
         """Make a drawn curve from value, low and high, ``ends`` (3, n), at n payloads.
 
-        Each point has the basis and rows of the measured points on both sides.
+        Each point gets basis and rows from the measured points on both sides.
         """
         first, last = curve.payload_bytes[[0, -1]]
         top = len(curve.payload_bytes) - 1
@@ -209,7 +209,7 @@ class Refiner:
     def _ends(self, metric: str, curve: Curve, payload: Floats, where: Where) -> Floats:
         """Evaluate a metric's fit at n payloads of a curve: value, low and high, (3, n).
 
-        Each interval is extended to contain the measured point at its payload, if there is one.
+        If a payload was measured, its interval is extended to contain the measured value.
         """
         fitted = self.fits.fitted_metric(metric)
         assert fitted is not None  # only fitted metrics are drawn
@@ -225,7 +225,7 @@ class Refiner:
             )
         ends = self._interval(fitted, metric, curve, payload, (log_time, half))
         if fitted.packets is not None and regime in (UNLIMITED, OVERLOAD):
-            # Extrapolated, the fit may fall below the packet rate of full packets.
+            # An extrapolated fit may fall below the packet rate of full packets.
             first, last = curve.payload_bytes[[0, -1]]
             beyond = (payload < first) | (payload > last)
             ends[0] = np.where(beyond, np.maximum(ends[0], 1.0), ends[0])
@@ -352,8 +352,8 @@ class Refiner:
     def _own_range(self, curve: Curve, payload: Floats) -> tuple[Floats, Floats]:
         """Relative distances of the rows' stated low and high from their values, at n payloads.
 
-        The distances are interpolated over log payload.  Assumptions and rounding of a source
-        affect neighbouring rows alike, so a fit does not average these errors out.
+        The distances are interpolated over log payload.  Assumptions and rounding of a source change
+        neighbouring rows in the same way, so a fit does not average these errors out.
         """
         points = [self.data.points[row] for row in curve.rows.tolist()]
         ranges = [
@@ -377,8 +377,8 @@ class Refiner:
     ) -> Floats:
         """Correction (n,) of a goodput's fitted log time, towards rows that the fit did not use.
 
-        For curves at the unlimited load, these are limited runs whose goodput exceeds the fit's
-        interval.  For curves in overload, these are unlimited runs at the payloads next to
+        For curves at the unlimited load, these rows are limited runs with a goodput above the fit's
+        interval.  For curves in overload, these rows are unlimited runs at the payloads next to
         overload.
         """
         own = np.searchsorted(payload, curve.payload_bytes)

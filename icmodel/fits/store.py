@@ -1,8 +1,7 @@
 """Storage of fits: in the dataset's folder, or in the user's cache folder.
 
-Fits in a dataset's folder are only read.  Further fits are written to the cache.  Files are
-replaced atomically, so several processes may share them: each process reads either the older or the
-newer file.
+Fits in a dataset's folder are only read.  New fits are written to the cache.  Several processes may
+share the files: a file is replaced atomically, so a process reads either the old or the new file.
 """
 
 from __future__ import annotations
@@ -36,26 +35,29 @@ TEXT, ARRAYS = "fit.json", "fit.npz"
 SCHEMA_VERSION = 1
 KEY_BYTES = 16
 INNERMOST = re.compile(r"[\[{][^\[\]{}]*[\]}]")
-"""Pattern of an innermost JSON list or object, which the file of a fit prints on one line."""
+"""Pattern of an innermost JSON list or object, which is written on one line."""
 VARIABLE = "ICMODEL_CACHE"
 MOST_BYTES = 200 * 10**6
-"""Greatest size of the cache of fits [B]; beyond it, the least recently used fits go."""
+"""Greatest size of the cache of fits [B]; the least recently used fits are removed to keep it."""
 TEXTS = ("protocol", "metric", "basis")
 """Columns of a dataset's points that the seal hashes as text."""
 IGNORED = ("line", "source")
 """Columns of a dataset's points without effect on a fit, and so without effect on its seal."""
 PROGRAM = ("fits/*.py", "theory/*.py", "tables/wire.py")
-"""Source files that determine a fit, and so its seal: the fits, and the frames on the wire."""
+"""Source files whose code determines a fit, and so its seal."""
 NOT_CODE = re.compile(r'r?"{3}(?s:.*?)"{3}$|\x23[^\n]*$', re.MULTILINE)
-"""Pattern of docstrings and comments; the source files have no other triple quotes and number signs."""
+"""Pattern of docstrings and comments.
+
+In the source files, only docstrings have triple quotes, and only comments have number signs.
+"""
 
 
 def seal_of(data: Dataset, constants: Constants = SHIPPED) -> str:
     """Compute the seal of a dataset's fits: a SHA-256 that changes if fits must be made again.
 
-    The seal covers the points, the dataset's description, the constants of the fits, and the source
-    code of the fits and of the wire.  Comments and docstrings do not change it.  The points are
-    those in memory, so a dataset with changed or fewer rows has another seal.
+    The seal covers the points, the dataset's description, the constants of the fits, and the code of
+    fits and wire, without comments and docstrings.  The points are taken from memory, so a dataset
+    with changed or fewer rows has another seal.
 
     >>> import icmodel
     >>> from dataclasses import replace
@@ -110,8 +112,8 @@ class DamagedFit(IcmodelError):  # noqa: N818  (the name is plainer without Erro
 class KeptMetric:
     """Stored fit of one metric: its hyperparameters, and numbers for people who read the file.
 
-    ``costs`` holds the costs of the cost model by protocol, in the order of `Mechanism.costs`.
-    ``weights`` holds each candidate predictor's mean weight over the rows.
+    These numbers are costs and weights.  ``costs`` are the costs of the cost model by protocol, in the
+    order of `Mechanism.costs`.  ``weights`` are the mean weights of the candidates over the rows.
     """
 
     hyperparameters: Hyperparameters
@@ -152,7 +154,7 @@ class Kept:
     Parameters
     ----------
     seal : str
-        Hash of the data and modules that the fits are made from.
+        Hash of the data and the code from which the fits are made.
     metrics : dict
         Fits by name of the metric; ``None`` if the metric has too few rows.
     curves : dict
@@ -288,7 +290,7 @@ class Store:
         """Write new fits to the cache; a no-op if the cache is missing or not writable."""
         if self._cached is None or kept.size == self._saved:
             return
-        with suppress(OSError, ReportError):  # without the cache, fits are made again
+        with suppress(OSError, ReportError):  # if the cache cannot be written, fits are made again
             self._cached.mkdir(parents=True, exist_ok=True)
             if (others := self._read(self._cached)) is not None:
                 kept.add(others)  # another process has written them
@@ -311,9 +313,8 @@ class Store:
 def cache_folder() -> Path | None:
     """Folder in which fits are cached.
 
-    It is the folder in the environment variable ``ICMODEL_CACHE``, or a folder in the user's cache
-    if the variable is not set.  If the variable is empty, the result is ``None``, and nothing is
-    cached.
+    The environment variable ``ICMODEL_CACHE`` names the folder.  Without this variable, it is a folder
+    in the user's cache.  If the variable is empty, the result is ``None``, and nothing is cached.
     """
     own = os.environ.get(VARIABLE)
     if own is not None:
@@ -324,7 +325,7 @@ def cache_folder() -> Path | None:
 
 
 def _make_room(newest: Path) -> None:
-    """Remove the least recently used fits from a cache that is too large; the newest fits stay."""
+    """If the cache is too large, remove the least recently used fits; the newest fits stay."""
     entries = [one for one in newest.parent.iterdir() if (one / TEXT).is_file()]
     entries.sort(key=lambda one: (one / TEXT).stat().st_mtime, reverse=True)
     taken = 0

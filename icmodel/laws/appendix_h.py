@@ -1,10 +1,11 @@
-"""IC2012 Appendix H: the thesis' pseudo-code, followed to the letter wherever it can be executed.
+"""IC2012 Appendix H: the pseudo-code of the thesis, to the letter wherever it can be executed.
 
 The four functions of the pseudo-code keep their order and names.  ``query`` is ``interpolate`` in the pseudo-code.
-E1 to E19 are the decisions on the background page about errata.  An erratum is printed code that cannot be executed,
-or that is wrong.  This module keeps wrong code that can be executed.  Numbers are arrays (ends, n) or
-(metrics, ends, n); the `ends` axis holds value, low and high.  The low of a result is computed from one end of each
-input: the end that makes the result lower.
+E1 to E19 are the errata on the background page.  An erratum is printed code that is wrong or cannot be executed.  This
+module corrects only code that cannot be executed.
+
+Numbers are arrays (ends, n) or (metrics, ends, n); the `ends` axis holds value, low and high.  The low of a result is
+computed from the low or the high of each input, whichever makes the result lower.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def law(data: Dataset, fitting: object = None) -> Law:
 def prepare(data: Dataset, request: TableRequest) -> Prepared:
     """Make the look-up tables of every metric from the dataset's unchanged rows.
 
-    If the dataset lists the payloads that the thesis' program reads, only rows at these payloads are used.
+    If the dataset lists the payloads that the program of the thesis reads, only rows at these payloads are used.
 
     Raises
     ------
@@ -103,7 +104,7 @@ CpuTime = Callable[[TableQuery, Sequence[str], Load, Flow], Floats]
 
 
 def flow(query: TableQuery) -> Flow:
-    """Compute the achieved goodput of each stream, with the states and loads that follow from the goodput.
+    """Compute the achieved goodput of each stream, with the states and loads that follow from it.
 
     The achieved goodput is the limited goodput, or the endpoint's share of the interpolated goodput.
     """
@@ -168,8 +169,8 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
     """Compute the processing time of the host's cores at the measured core count.
 
-    Below the lowest measured load, the processing time is proportional to the load (E15).  If only the unlimited load
-    was measured, the processing time of an achieved request is also proportional to its load.
+    Below the lowest measured load, the processing time is proportional to the load (E15).  The same holds for an
+    achieved request if only the unlimited load was measured.
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     up_to_unlimited(query, metrics, value, top_load, load)
@@ -180,10 +181,10 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
 def up_to_unlimited(
     query: TableQuery, metrics: Sequence[str], value: Floats, top_load: Floats, load: Load
 ) -> None:
-    """Raise the highs of metrics that grow with the load, in place, above the highest measured limited load.
+    """Raise the highs of metrics that grow with the load, in place, for requests above the highest limited load.
 
-    The value stays that of the highest load (E15).  The true number may lie anywhere between that and the unlimited
-    load, so the high is at least the high at the unlimited load.
+    The value stays that of the highest limited load (E15).  The true number lies between this value and the number at
+    the unlimited load.  So the high is at least the high at the unlimited load.
     """
     if query.ends == 1:
         return
@@ -199,13 +200,13 @@ def below_unlimited(
 ) -> None:
     """Scale processing times ``value`` (metrics, ends, n), in place, if only the unlimited load was measured.
 
-    An achieved request takes a part of the processing time, in proportion to its load.  The high stays at the
-    processing time of the unlimited load.
+    The processing time of an achieved request is scaled in proportion to its load.  The high stays that of the
+    unlimited load.
     """
     scaled = (top_load == 0)[:, None] & load.limited[:HIGH]
     if not scaled.any():
         return
-    there = np.flatnonzero(scaled.any(axis=(0, 1)))  # usually few of the requests
+    there = np.flatnonzero(scaled.any(axis=(0, 1)))  # usually a few requests
     request, capacity = query.q.requested_goodput_bps[there], flow.capacity_bps[VALUE, there]
     proportion = np.minimum(request / capacity, 1.0)
     value[:, :HIGH, there] *= fast_where(scaled[..., there], proportion, 1.0)
@@ -227,7 +228,7 @@ def per_core(query: TableQuery, utilisations: Sequence[str], value: Floats) -> F
     The result is the utilisation that the stream needs; it may exceed 1 (E6).
     """
     value = value * query.core_ratio(utilisations)[:, None]
-    if query.tables.extend and query.tables.axes.cores:  # a core count outside the measured counts
+    if query.tables.extend and query.tables.axes.cores:  # for a core count that was not measured
         nearest = np.array(query.tables.axes.cores, dtype=float).take(query.q.core_index)
         stated = (query.q.cores > 0) & (query.cores(utilisations) > 0)
         value *= fast_where(stated, nearest / query.q.cores, 1.0)[:, None]
@@ -246,8 +247,8 @@ def benchmarked_loss(query: TableQuery) -> Floats:
 def loss(query: TableQuery, flow: Flow) -> Floats:
     """Compute the loss rate as the greater of two estimates (E8, E9).
 
-    The first estimate is the tabulated loss times the number of endpoints.  The second is the share of the request
-    that the stream does not achieve.
+    The first estimate is the tabulated loss times the number of endpoints.  The second estimate is the part of the
+    request that the stream does not achieve, divided by the request.
     """
     request = query.q.requested_goodput_bps
     interpolated_loss = opposite(flow.unlimited_loss) * query.q.endpoints
@@ -259,8 +260,8 @@ def loss(query: TableQuery, flow: Flow) -> Floats:
 def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
     """Mark the requests whose loss rate is unknown, as a boolean mask (n,).
 
-    The loss rate is unknown in three cases: loss was never measured, the protocol is direct Ethernet (E10), or the
-    goodput is unknown.
+    The loss rate is unknown if loss was never measured, if the protocol is direct Ethernet (E10), or if the goodput
+    is unknown.
     """
     direct = np.array([name == "ethernet" for name in query.tables.axes.protocols])
     missing = np.isnan(query.values(["loss_rate"], query.unlimited)[0])

@@ -1,20 +1,19 @@
 """Application's own work: its limit on throughput, and its part of processing time and latency.
 
-If the host by itself needs c seconds for a frame and the application adds a seconds, a frame takes c + a seconds.
-Sender, wire and receiver work on different frames at the same time.  So by the bottleneck law the slowest of the
-three limits the throughput (P. J. Denning, J. P. Buzen, The operational analysis of queueing network
-models, ACM Computing Surveys 10, 1978).
+A frame takes c + a seconds of a host: c seconds for the host itself, and a seconds for the application's work.  Sender,
+wire and receiver work on different frames at the same time.  By the bottleneck law, the slowest of the three limits
+the throughput (P. J. Denning, J. P. Buzen, The operational analysis of queueing network models, ACM Computing
+Surveys 10, 1978).
 
 The sender works before it writes a frame, and the receiver works after it reads the frame.  A one-way latency runs
-from the start of the write to the end of the read.  So a one-way latency includes no work of the application.  If the
-receiving application answers, the round trip includes the work at both ends.
+from the start of the write to the end of the read, and so includes no work of the application.  If the receiving
+application answers, the round trip includes the work at both hosts.
 
-By the utilisation law, a core at utilisation U and X frames per second needs U / X for each frame
-(P. J. Denning, J. P. Buzen, The operational analysis of queueing network models, ACM Computing Surveys 10, 1978).
-At full speed one stage is the bottleneck: a host or the wire.  If a host is the bottleneck, the busier host needs the
-whole time between two frames.  The other host needs a part of that time, in proportion to its utilisation.  If the wire
-is the bottleneck, a host's utilisation gives only an upper limit of its time: a waiting host works in smaller pieces.
-A straight line through the host-limited payloads then extrapolates the host time over payload.
+By the utilisation law in the same paper, a core at utilisation U and X frames per second needs U / X seconds per
+frame.  At full speed, either a host or the wire is the bottleneck.  If a host is the bottleneck, the busier host needs
+the whole time between two frames.  The other host needs a part of that time, in proportion to its utilisation.  If the
+wire is the bottleneck, the utilisation gives only an upper limit of a host's time, since a waiting host works in smaller
+pieces.  The host time then follows from a straight line through the times at host-limited payloads.
 """
 
 from __future__ import annotations
@@ -35,12 +34,9 @@ from icmodel.scenario import Scenario
 from icmodel.tables import HIGH, LOW, VALUE, Frames, Load, Pace, TableQuery, Work, opposite
 
 OF_CHANGE = 0.1
-"""Assumed uncertainty of a throughput that the application limits.
-
-The log half-width of the interval is this fraction of log(slowdown).
-"""
+"""Ratio of the log half-width of a throughput that the application limits to the log of the slowdown (assumed)."""
 FULLEST = 0.97
-"""Upper limit of a receiver's utilisation in the formula for waiting times; a greater utilisation is clipped."""
+"""Greatest utilisation of a receiver in the formula for waiting times; a greater utilisation is clipped."""
 SENDER, RECEIVER = 0, 1
 BUSY = UTILISATIONS
 """Names of the two utilisation metrics: one for the sender's cores, one for the receiver's cores."""
@@ -57,7 +53,7 @@ def pace_of(query: TableQuery) -> Pace | None:
 
 
 def work_of(query: TableQuery) -> Work:
-    """Time that the application adds to each frame; the caller has checked that the query has such work."""
+    """Time that the application adds to each frame; call it only for a query with such work."""
     assert query.q.work is not None
     return query.q.work
 
@@ -68,8 +64,8 @@ def work_of(query: TableQuery) -> Work:
 def paced(query: TableQuery) -> TableQuery:
     """Limit the requests to the rate that the application can handle.
 
-    A sender with a slow application behaves like a sender with a lower request.  With a lossless protocol, a slow
-    application at the receiver pushes back, and has the same effect.
+    A slow application at the sender has the same effect as a lower request.  With a lossless protocol, a slow
+    application at the receiver also slows the sender down.
     """
     q, work = query.q, work_of(query)
     alone = corrected.flow(query)
@@ -110,8 +106,8 @@ def end_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
     own_s : array
         Time that the host itself needs for a frame, without the application, (ends, n).
     added_s : array
-        Time that the application adds per frame, (n,).  If it is 0, the host sets no limit.  The result's high
-        never exceeds the throughput that this added time alone would allow.
+        Time that the application adds per frame, (n,).  If it is 0, the throughput is infinite.  The high is at most
+        the throughput of this added time alone.
     """
     both_s = opposite(own_s) + added_s
     found: Floats = np.maximum(query.q.cores, 1) * 8 * query.q.payload_bytes / both_s
@@ -130,12 +126,12 @@ def end_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
 def flow(query: TableQuery) -> Flow:
     """Compute throughput, loss and load of each stream after the application has limited the request.
 
-    Frames that a receiver loses because its application is too slow do not count as goodput.
+    If the receiver's application is too slow, frames are lost, and do not count as goodput.
     """
     found, pace, lossy = corrected.flow(query), pace_of(query), query.q.lossy
     if pace is None:
         return found
-    # Ratios of the application's limit to its value: 1 for the value, and the relative low and high.
+    # Value, low and high of the application's limit, each divided by the value.
     pushed_back = pace.by_receiver & ~lossy
     limit_bps = np.where(pushed_back, pace.receiver_bps, pace.sender_bps)
     factor = np.ones_like(limit_bps)
@@ -180,7 +176,9 @@ def with_work(time: CpuTime) -> CpuTime:
             if metric.removeprefix(BUSY[end]) in CODE:
                 frames = (flow.sent_bps if end == SENDER else flow.goodput_bps) / bits
                 added_s = work.send_s if end == SENDER else work.recv_s
-                in_cores = metric.endswith("_cores")  # other metrics are a share of the rows' cores
+                in_cores = metric.endswith(
+                    "_cores"
+                )  # other metrics are fractions of the rows' cores
                 cores = 1.0 if in_cores else np.maximum(query.cores([metric])[0], 1.0)
                 more = value[k] + frames * added_s / cores
                 value[k] = np.where(added_s > 0, more, value[k])
@@ -204,10 +202,9 @@ def and_restated(query: TableQuery, wanted: Collection[str]) -> Collection[str]:
 
 
 def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) -> dict[str, Floats]:
-    """Convert metrics predicted for the limited request to the original request.
+    """Correct metrics for the original request, since they were predicted for the limited request.
 
-    The application limited the rate of the request.  The correction adds the shortfall, the longer wait in full
-    buffers, and the application's part of a round trip.
+    The correction adds the shortfall, the longer wait in full buffers, and the application's work in a round trip.
     """
     pace = pace_of(query)
     if pace is None:
@@ -216,8 +213,8 @@ def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) ->
     short = np.maximum(requested - opposite(found["sent_bps"]), 0.0)
     short[:, np.isinf(requested)] = 0.0
     restated = {"shortfall_bps": np.where(limited, short, found["shortfall_bps"])}
-    # If the receiver is the bottleneck, buffers are full.  As many frames wait as in the unlimited benchmark, but they
-    # wait longer, since fewer pass per second (J. D. C. Little, A proof for the queuing formula L = λW, Operations
+    # If the receiver is the bottleneck, the buffers hold as many frames as in the unlimited benchmark.  Fewer frames
+    # pass per second, so each frame waits longer (J. D. C. Little, A proof for the queuing formula L = λW, Operations
     # Research 9, 1961).
     work, behind = work_of(query), pace.by_receiver
     slower = np.maximum(pace.without_bps[VALUE] / flow.goodput_bps[VALUE], 1.0)
@@ -237,9 +234,9 @@ def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) ->
 
 
 def _waiting_s(query: TableQuery, pace: Pace, flow: Flow) -> Floats:
-    """Compute the greatest mean waiting time [s] of a frame at a busy receiver, (n,), beyond the measured wait.
+    """Compute the greatest mean time [s] that a frame waits at a busy receiver in addition to the measured wait, (n,).
 
-    For random arrivals and a constant service time S the wait is ρ S / (2 (1 − ρ)) (M/D/1 by Pollaczek and
+    For random arrivals and a constant service time S, the wait is ρ S / (2 (1 − ρ)) (M/D/1 by Pollaczek and
     Khinchine: L. Kleinrock, Queueing Systems, vol. 1, 1975).  Evenly spaced frames do not wait.
     """
     bits, cores = 8 * query.q.payload_bytes, np.maximum(query.q.cores, 1)
@@ -258,7 +255,7 @@ def _waiting_s(query: TableQuery, pace: Pace, flow: Flow) -> Floats:
 
 
 def with_rules(query: TableQuery, used: Bases) -> Bases:
-    """Lower the basis of each metric that the application's own work changes, for example to ``derived``."""
+    """Weaken the basis of each metric that the application's own work changes, for example to ``derived``."""
     pace = pace_of(query)
     if pace is None:
         return used
@@ -347,7 +344,7 @@ SHORTEST_S = 1e-12
 
 
 class HostTimes(NamedTuple):
-    """Time that sender and receiver themselves need for a frame, for n prediction requests.
+    """Time that each host needs for a frame without the application's work, for n prediction requests.
 
     ``own_s`` (2, ends, n) is the time of the sender and of the receiver [s].  ``known`` (2, n) marks whether rows
     state the utilisation of sender and receiver.
@@ -358,7 +355,7 @@ class HostTimes(NamedTuple):
 
 
 def host_times(query: TableQuery, alone: Flow) -> HostTimes:
-    """Compute the time that the hosts of sender and receiver each need for a frame.
+    """Compute the time that sender and receiver each need for a frame without the application's work.
 
     Parameters
     ----------
@@ -394,7 +391,8 @@ def utilisation_at_full_speed(query: TableQuery) -> Floats:
 def time_per_frame(query: TableQuery, alone: Flow, busy: Floats) -> tuple[Floats, Bools]:
     """Compute the time per frame of both hosts from their utilisation at full speed.
 
-    Returns the times [s] (2, ends, n) of sender and receiver, and the mask (n,) of the streams limited by the wire.
+    The results are the times [s] (2, ends, n) of sender and receiver, and the mask (n,) of streams that the wire
+    limits.
     """
     by_wire = alone.capacity_bps[VALUE] >= BY_WIRE * query.q.frames.greatest_bps
     most = np.fmax(*busy)
@@ -418,8 +416,8 @@ def time_per_frame(query: TableQuery, alone: Flow, busy: Floats) -> tuple[Floats
 def _continued(query: TableQuery, own_s: Floats) -> Floats:
     """Extrapolate the hosts' time per frame [s] (2, ends, n) to payloads at which the wire is the bottleneck.
 
-    A straight line over payload continues the times at host-limited payloads.  The time derived from the host's
-    utilisation is an upper limit.
+    The extrapolation is a straight line through the times at host-limited payloads.  Its upper limit is the time that
+    follows from the host's utilisation.
     """
     found, q = own_s.copy(), query.q
     curves = np.stack([q.protocol, q.core_index, q.cores, q.switches]).astype(np.float64)
@@ -482,10 +480,10 @@ def _at_all_knots(query: TableQuery, configurations: Floats) -> TableQuery:
 
 
 def _line_s(at_bytes: Floats, times_s: Floats, payload_bytes: Floats) -> Floats:
-    """Extrapolate the time per frame [s] to some payloads by a straight line fitted to times at other payloads.
+    """Fit a straight line to times per frame [s] at some payloads, and extrapolate it to other payloads.
 
-    The fit minimises the squared relative errors.  If the line does not rise with the payload, the result is the last
-    fitted time.
+    The fit minimises the squared relative errors.  If the line does not rise with the payload, the result is the time
+    at the last fitted payload.
     """
     weight = 1 / np.maximum(times_s, SHORTEST_S)
     terms = np.stack([np.ones_like(at_bytes), at_bytes], axis=1)

@@ -1,6 +1,6 @@
-"""Variant `corrected`: IC2012 Appendix H with its errata corrected, step by step in the same order.
+"""Variant `corrected`: IC2012 Appendix H with its errata corrected, in the same order of steps.
 
-E1 to E19 are the rows of the background page on errata.  Unchanged steps are imported from `appendix_h`.
+E1 to E19 are the errata on the background page.  Unchanged steps are imported from `appendix_h`.
 Numbers are arrays (ends, n) or (metrics, ends, n); the `ends` axis holds value, low and high.
 """
 
@@ -87,7 +87,7 @@ def law(data: Dataset, fitting: object = None) -> Law:
 
 
 def flow(query: TableQuery) -> Flow:
-    """Compute the goodput of each stream, with the losses, states and loads that follow from the goodput.
+    """Compute the goodput of each stream, with the losses, states and loads that follow from it.
 
     The goodput is the least of the request, the stream's capacity, the wire's bound and the fair share.
     """
@@ -107,8 +107,7 @@ def flow(query: TableQuery) -> Flow:
     if query.ends == 3 or not delivers_all(query):
         delivered = query(ACHIEVED, query.unlimited)
         kept = fast_where(saturated | (share < offered), 1.0, delivered)
-        # An unsaturated stream delivers at most the achieved part of its offered rate, even if its share is just
-        # below that rate.
+        # An unsaturated stream delivers at most this part of its offered rate, even if its share is just below it.
         most = fast_where(saturated, np.inf, offered * delivered)
         goodput, sent = np.minimum(goodput * kept, most), sent * kept
     # The goodput never exceeds the wire's bound.
@@ -133,7 +132,7 @@ def flow(query: TableQuery) -> Flow:
 
 
 def delivers_all(query: TableQuery) -> bool:
-    """Whether the goodput of every achieved request equals the request, for all protocols of the tables."""
+    """Whether every achieved request has a goodput equal to the request, for all protocols of the tables."""
     shares = query.tables.metrics[ACHIEVED].surfaces.coefficients
     return bool((shares[0, VALUE] == 1).all())
 
@@ -143,13 +142,12 @@ def sent_and_received_rates(
 ) -> tuple[Floats, Floats]:
     """Compute the sent rate of each stream, and its received rate without competing streams, (ends, n) [b/s].
 
-    If no protocol is lossy, both rates are the request itself, (n,).  ``able_bps`` is the sent rate of an
-    unlimited sender.
+    If no protocol is lossy, both rates are the request, (n,).  ``able_bps`` is the sent rate of an unlimited sender.
     """
     q, request = query.q, query.q.requested_goodput_bps
     if not q.lossy.any():
         return request, request
-    # The wire's bound limits the sent rate, even if the interval of the loss is wide.
+    # A wide interval of the loss could raise the sent rate above the wire's bound.
     ends = np.minimum(able_bps[LOW:], q.frames.greatest_bps)
     able = np.concatenate([able_bps[:1], ends])
     sent = fast_where(saturated, np.minimum(request, able), request)
@@ -170,7 +168,7 @@ def reached(query: TableQuery, benchmarked: Floats) -> Floats:
 def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
     """Compute latency as the variant `appendix_h` does, with two corrections.
 
-    A one-way latency is at least theory's least time.  The law adds propagation in the cable (E19).
+    A one-way latency is at least theory's least time.  Propagation in a longer cable adds to it (E19).
     """
     value = at_load(query, metrics, flow)
     value = widened(query, metrics, value)
@@ -189,9 +187,9 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 
 
 def cpu(query: TableQuery, metrics: Sequence[str], spent: Floats) -> Floats:
-    """Widen the intervals of processing times (metrics, ends, n) if only another core count was measured.
+    """Widen the intervals of processing times (metrics, ends, n) for core counts that were not measured.
 
-    A single process has at most the processing time of the cores that it may use.
+    A single process uses at most the requested cores.
     """
     value = widened(query, metrics, spent).copy()
     counted = query.q.cores  # 0 if the dataset states none
@@ -201,7 +199,7 @@ def cpu(query: TableQuery, metrics: Sequence[str], spent: Floats) -> Floats:
 
 
 def utilisation(query: TableQuery, utilisations: Sequence[str], demand: Floats) -> Floats:
-    """Utilisation of the requested cores: the utilisation that the stream needs (``demand``), limited to 1 (E6)."""
+    """Utilisation of the requested cores: the demand of the stream, limited to 1 (E6)."""
     return np.minimum(widened(query, utilisations, demand), 1.0)
 
 
@@ -218,7 +216,7 @@ def benchmarked_loss(query: TableQuery) -> Floats:
 
 
 def limited_loss(query: TableQuery) -> Floats:
-    """Look up the loss rate of a request below capacity: the loss measured at that load, or 0 if unmeasured (E16)."""
+    """Look up the loss rate of a request below capacity; 0 if no loss was measured at that load (E16)."""
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
     found = query.all([LIMITED_LOSS], query.requested)
@@ -239,7 +237,7 @@ def loss(query: TableQuery, flow: Flow) -> Floats:
 
 
 def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
-    """Boolean mask (n,) of requests for which the loss rate of sent frames is unknown."""
+    """Mark the requests whose loss rate is unknown, as a boolean mask (n,)."""
     no_goodput = np.asarray(np.isnan(flow.goodput_bps[VALUE]))
     if not query.q.lossy.any():
         return no_goodput
@@ -254,8 +252,8 @@ def sent(query: TableQuery, flow: Flow) -> Floats:
     """Compute the rate at which the sender sends [b/s], (ends, n); lossy senders send more than arrives.
 
     A saturated lossy sender sends capacity / (1 − loss).  The relative errors of capacity and loss are independent, so
-    they are added in quadrature.  Lows and highs are not divided directly: a low goodput goes with a high loss, and the
-    width of the interval would cancel.
+    their squares are added.  A quotient of the lows would be too narrow an interval: a low goodput goes with a high
+    loss, and both errors would cancel.
     """
     known = flow.saturated[VALUE] & query.q.lossy
     if query.ends == 1 or not known.any():
@@ -275,7 +273,7 @@ def sent(query: TableQuery, flow: Flow) -> Floats:
 
 
 def _combined(one: Floats, other: Floats) -> Floats:
-    """Combine two independent error factors: root of the sum of the squares of their distances from 1."""
+    """Combine the distances of two independent error factors from 1: root of the sum of squares."""
     return np.sqrt((one - 1) ** 2 + (other - 1) ** 2)
 
 
@@ -298,9 +296,9 @@ def composed(
     *,
     all_at_limit: bool = False,
 ) -> dict[str, Floats]:
-    """Predict the wanted metrics, as :func:`answers` does, with a given rule for processing time.
+    """Predict the wanted metrics, as :func:`answers` does, with the given rule for processing time.
 
-    Set ``all_at_limit`` if the tables hold only runs at their limit.
+    If ``all_at_limit``, the tables hold only runs at their limit.
     """
     needed = with_others(wanted, query.tables.metrics)
     found = by_loss(query, flow, wanted) | {"goodput_bps": flow.goodput_bps}
@@ -349,7 +347,7 @@ def _reads_of(
 ) -> dict[str, list[Read]]:
     """List the table look-ups from which each metric is computed.
 
-    ``less`` marks the requests whose goodput is lowered by loss at an overloaded receiver.
+    ``less`` marks the requests whose goodput is lower because an overloaded receiver loses frames.
     """
     lossy, saturated, unlimited = query.q.lossy, flow.saturated[VALUE], query.unlimited
     reads = {
@@ -381,7 +379,7 @@ def _reads_of(
 def _rules_of(
     query: TableQuery, flow: Flow, tables: Mapping[str, str], less: Bools
 ) -> dict[str, Codes]:
-    """Basis code (n,) of the weakest rule that each metric uses; parameters as in :func:`_reads_of`."""
+    """Basis code (n,) of the weakest rule that applies to each metric; parameters as in :func:`_reads_of`."""
     q = query.q
     by_curve = curve_rules(query, [*tables.values(), BEST])
     crossing = np.array([traversals(name) > 0 for name in tables], dtype=bool)

@@ -1,11 +1,11 @@
 """Tables of the law `corrected`: curves through unchanged rows with errata corrected, and packet rates.
 
 Each metric has a table.  Further tables hold the best goodput of any load, the loss at limited loads, and shared
-goodputs.  If a payload does not achieve a load, the law replaces the load curve's point at this payload (E14).
-`hybrid` uses the same functions on fitted curves.
+goodputs.  If a load is not achieved at a payload, another point replaces the point of the load's curve at this payload
+(E14).  `hybrid` uses the same functions on fitted curves.
 
-Below capacity each frame has packets of its own.  At its limit a stream fills its packets at every frame size (IC2012
-§6.1.1).  The *multiple* of a host is the host's packet count divided by theory's packet count for the same frames.
+Below capacity, two frames share no packet.  At its limit, a stream fills its packets at every frame size (IC2012
+§6.1.1).  A *multiple* is the packet count of a host divided by theory's packet count for the same frames.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ from icmodel.tables.left_out import interpolation_errors
 from icmodel.tables.wire import wire
 
 BEST, LIMITED_LOSS, ACHIEVED = "_best_goodput_bps", "_limited_loss_rate", "_achieved_share"
-"""Names of three tables of a law.
+"""Names of three tables: best goodput of all loads, loss at limited loads, and ratio of goodput to request.
 
-In this order: best goodput of all loads, loss at limited loads, and ratio of goodput to request for achieved requests.
+The ratio is that of achieved requests.
 """
 
 
@@ -142,9 +142,9 @@ def achieved_table(compile_: Compiler, shares: Floats) -> MetricTable:
 
 
 def without_switched(curves: Curves, protocol: str) -> Curves:
-    """Drop a protocol's curves measured behind a switch if the protocol also has curves without a switch.
+    """Drop a protocol's curves with a switch if the protocol also has curves without a switch (E7).
 
-    E7: for UDP, a switch changes only the sender's CPU time (IC2012 §7.1.3), not the receiver's (§6.5.1.3).
+    For UDP, a switch changes the sender's CPU time (IC2012 §7.1.3), but not the receiver's (§6.5.1.3).
     """
     direct = {key[:2] for key in curves if key.switches == 0}
     return {
@@ -158,9 +158,9 @@ def without_switched(curves: Curves, protocol: str) -> Curves:
 
 
 def achieved(best: Curves, key: Configuration) -> Curve | None:
-    """Select the curve of a protocol's best goodput: the curve with the fewest switches, then the most cores.
+    """Select the curve of a protocol's best goodput: with the fewest switches, and among these with the most cores.
 
-    A load is achieved at each payload at which this curve is at least as high as the load.
+    A load is achieved at a payload if the curve is at least as high as the load there.
     """
     keys = [known for known in best if known.protocol == key.protocol]
     most = max(keys, key=lambda known: (-known.switches, known.cores or 0), default=None)
@@ -168,9 +168,9 @@ def achieved(best: Curves, key: Configuration) -> Curve | None:
 
 
 def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration) -> Bools | None:
-    """Mark the payloads that achieve each curve's load, as a boolean mask (limited loads, payload intervals).
+    """Mark the payloads at which the load of each curve is achieved, as a mask (limited loads, payload intervals).
 
-    The mask is ``None`` if the best goodput is unknown; all payloads then count as achieved.
+    If the best goodput is unknown, the mask is ``None``: each load counts as achieved.
     """
     reached = achieved(best, key)
     if reached is None:
@@ -185,8 +185,8 @@ def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration)
 def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
     """Replace points in overload on a load curve by points of the next lower load.
 
-    Replaced points are marked ``extrapolated``.  Without the replacement, a line from an achieved to an overloaded
-    payload would bend towards overload.
+    Replaced points are marked ``extrapolated``.  Otherwise, interpolation between a payload outside overload and a
+    payload in overload would mix both states.
     """
     if best is None:
         return list(curves)
@@ -212,7 +212,7 @@ def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
 def crossings(best: Curves, protocols: Iterable[str], loads: Floats) -> tuple[float, ...]:
     """Find the payloads [B] at which the best goodput of a protocol crosses an offered load.
 
-    The result holds the whole numbers of bytes just below and just above each crossing.
+    The result holds two whole numbers of bytes for each crossing: just below and just above it.
     """
     found: set[float] = set()
     for protocol in protocols:
@@ -230,7 +230,7 @@ def crossings(best: Curves, protocols: Iterable[str], loads: Floats) -> tuple[fl
 MULTIPLE = "theory * "
 """Prefix of the names of tables whose numbers are multiples of theory's packet rate."""
 PACKETS, SENT, OF_SENDER = "packets_", "packets_sent", "_sent_"
-"""Parts of metric names: prefix of all packet metrics, prefix of sent packets, and part in every sender's metric."""
+"""Parts of metric names: prefix of all packet metrics, prefix of sent packets, and part of the sender's metrics."""
 
 
 def multiples(tables: Tables, wanted: Collection[str]) -> tuple[str, ...]:
@@ -243,9 +243,10 @@ def packets_per_s(
 ) -> Floats:
     """Compute packets per second [1/s], (metrics, ends, n); the tables hold multiples of theory's packet rate.
 
-    If only the unlimited load was measured, packets below capacity are interpolated.  The interpolation runs over the
-    request's share of the capacity, from the frames' own packets to the packets at the limit.  If the wire has no time
-    for that many packets, the stream merges frames as far as necessary.  The result never exceeds the line rate.
+    If only the unlimited load was measured, packets below capacity are interpolated over the ratio of request to
+    capacity.  The interpolation starts with the packets of lone frames, and ends with the packets at the limit.  If the
+    wire has no time for that many packets, the stream merges frames as far as necessary.  The result never exceeds the
+    line rate.
 
     Parameters
     ----------
@@ -269,7 +270,7 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
     """Compute packets per second as :func:`packets_per_s` does, for requests that all have measured rows."""
     q, tables = query.q, [MULTIPLE + metric for metric in metrics]
     own, least, bits = q.frames.packets, q.frames.least_packets, 8 * q.payload_bytes
-    # A lossy sender is limited by its own capacity only; other senders are also limited by their share.
+    # Only its own capacity limits a lossy sender; its share also limits any other sender.
     saturated, not_achieved = flow.saturated[VALUE], flow.not_achieved[VALUE]
     load = query.load((q.lossy & saturated) | (~q.lossy & not_achieved))
     full = ~load.limited | all_at_limit
@@ -279,7 +280,7 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
     each = fast_where(full, each, _within_theory(each, own, least))
     merged = least < own
     if merged.any():
-        # Packets per frame for which the wire has time: between full packets and the frame's own packets.
+        # Packets per frame for which the wire has time: from the count in full packets to the count of a lone frame.
         least_s = bits / q.frames.greatest_bps
         more_s = q.frames.wire_s - least_s
         left_s = bits / flow.goodput_bps[VALUE] - least_s
@@ -295,8 +296,8 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
     flowing = [of_sender if metric.startswith(SENT) else arrives for metric in metrics]
     value = widened(query, tables, each * np.stack(flowing)[:, None] / bits)
     np.minimum(value, own / q.frames.wire_s, out=value, where=q.frames.wire_s > 0)
-    # Counts of a short measurement scatter, so limit them.  The received goodput needs at least full packets, and the
-    # requested frames have at most their own packets.
+    # Counts of a short measurement scatter, so limit them.  The received goodput needs at least its full packets.  The
+    # requested frames have at most the packets of lone frames.
     value[:, VALUE] = np.minimum(value[:, VALUE], own * (q.requested_goodput_bps / bits))
     value[:, VALUE] = np.maximum(value[:, VALUE], least * (arrives / bits))
     if query.ends == 3:
@@ -308,8 +309,8 @@ def _below_limit(query: TableQuery, each: Floats, below: Bools, flow: Flow) -> F
     """Replace packets per frame (metrics, ends, n) below the limit by a straight line over the load.
 
     ``each`` holds the packets per frame at the limit; ``below`` (metrics, n) marks the requests below the limit.  Below
-    the limit each frame is sent once, even if frames are lost at the limit.  Only a stream that merges frames has fewer
-    packets than the frames would need if sent alone.  Up to the limit, the packet count of such a stream is uncertain.
+    the limit, each frame is sent once, even if frames are lost at the limit.  Only a stream that merges frames has fewer
+    packets than lone frames.  Its packet count below the limit is uncertain.
     """
     if not below.any():
         return each
@@ -323,9 +324,9 @@ def _below_limit(query: TableQuery, each: Floats, below: Bools, flow: Flow) -> F
 
 
 def _within_theory(each: Floats, own: Floats, least: Floats) -> Floats:
-    """Limit packets per frame below capacity: at least the count for full packets, at most the frame's own packets.
+    """Limit packets per frame below capacity: at least the count in full packets, at most the count of a lone frame.
 
-    A count beyond these limits is scatter; it changes only the interval.
+    A count outside these limits is scatter, and changes only the interval.
     """
     merged = least < own
     ends = [np.clip(each[:, VALUE], least, own)]
@@ -347,7 +348,7 @@ def as_multiples(data: Dataset, metric: str) -> Dataset | None:
     Returns
     -------
     Dataset or None
-        The dataset with multiples; ``None`` if a row has no payload, no load, or no goodput in the same run.
+        Dataset with multiples; ``None`` if a row has no payload, no load, or no goodput of the same run.
     """
     reached = _values(data, "goodput_bps")
     lost = {} if OF_SENDER in metric else _values(data, "loss_rate")
@@ -360,7 +361,7 @@ def as_multiples(data: Dataset, metric: str) -> Dataset | None:
             return None
         path = wire(data, point.protocol, data.options_of(point))
         payload = np.array([float(point.payload_bytes)])
-        if point.load_bps <= OVERLOADED * max(goodputs.values()):  # packets of their own
+        if point.load_bps <= OVERLOADED * max(goodputs.values()):  # frames share no packets
             arrives = 1 - lost.get(_key(point), {}).get(point.load_bps, 0.0)
             flowing, each = point.load_bps * arrives, path.packets(payload)
         else:  # full packets

@@ -12,7 +12,7 @@ from icmodel.arrays import Bools, Floats, Ints, fast_where
 from icmodel.tables import HIGH, LOW, VALUE, Load, TableQuery
 
 CLOSE = 1e-9
-"""Relative tolerance within which a requested rate counts as achieved; it allows for rounding."""
+"""Relative tolerance for rounding, within which a requested rate counts as achieved."""
 SHARED = "_shared_goodput_bps_"
 """Prefix of the names of tables with the goodput of one stream among several endpoints.
 
@@ -21,14 +21,15 @@ The number of endpoints follows the prefix.
 
 
 class Flow(NamedTuple):
-    """Goodput [b/s], loss and load of each of n streams, in arrays (ends, n); `ends` axis: value, low, high.
+    """Goodput [b/s], loss and load of n streams, as arrays (ends, n); the `ends` axis holds value, low and high.
 
     ``capacity_bps`` is the goodput of the stream without other streams.  ``share_bps`` is the stream's part of the
     goodput that the receiver accepts from all senders.  ``unlimited_loss`` is the benchmarked loss of an unlimited
-    sender (0 if unknown); ``achieved_loss`` is the loss of an achieved request.  ``saturated`` marks requests above the
-    capacity.  ``receiver_overloaded`` marks questions in which the requests of all senders together exceed the goodput
-    that the receiver accepts.  ``not_achieved`` marks streams that get less than they request.  ``latency_load`` and
-    ``cpu_load`` are the loads used to look up latency and CPU, one each for value, low and high.
+    sender (0 if unknown), and ``achieved_loss`` the loss of an achieved request.
+
+    ``saturated`` marks requests above the capacity.  ``receiver_overloaded`` marks streams whose receiver accepts less
+    than all senders request together.  ``not_achieved`` marks streams that get less than they request.
+    ``latency_load`` and ``cpu_load`` are the loads at which latency and CPU are looked up.
     """
 
     capacity_bps: Floats
@@ -58,8 +59,8 @@ def widen_to_both_regimes(
 ) -> Floats:
     """Evaluate metrics (metrics, ends, n) at given loads, and widen their intervals if saturation is uncertain.
 
-    If the capacity's interval contains the request, it is uncertain whether the stream saturates.  The interval of each
-    metric then covers both results, achieved and saturated.
+    If the interval of the capacity contains the request, the stream may or may not saturate.  The interval of each
+    metric then covers both cases.
     """
     found = metrics_at(query, load, flow)
     open_ends = load.slot[LOW:] != load.slot[VALUE]
@@ -83,10 +84,10 @@ def fair_share(
 ) -> Floats:
     """Compute each stream's share of the goodput that a receiver accepts from several senders, (ends, n) [b/s].
 
-    The share is max(receiver − others, receiver / n).  If there is one other stream, or all other streams are equal,
-    this share is exactly max-min fair (E2).  If a receiver loses frames, it does not distinguish senders.  Each
-    sender's share is then proportional to its offered load (assumed).  Shares measured at the requested number of
-    endpoints replace receiver / n.  If the stream was never measured alone, the law uses only measured shares.
+    The share is max(receiver − others, receiver / n).  It is exactly max-min fair for one other stream, and for several
+    equal other streams (E2).  A receiver that loses frames does not distinguish senders, so each share is then
+    proportional to the offered load (assumed).  Shares measured at the requested number of endpoints replace
+    receiver / n.  If the stream was never measured alone, only measured shares are used.
 
     Parameters
     ----------
@@ -106,10 +107,10 @@ def fair_share(
         own = np.minimum(q.requested_goodput_bps, able_bps)
         total = own + np.minimum(q.other_goodput_bps, (q.endpoints - 1) * able_bps)
         offered = total / able_bps
-        # The receiver also spends time on excess frames.  At twice the rate of an unlimited sender, this is
-        # loss / (1 − loss) of the time for accepted frames.  It then accepts only 1 − loss of its goodput (E2, E9).
-        # This is assumed: §6.5.3.1 says only that two unlimited senders deliver less in total than one.  Together
-        # they offer 19 Gb/s.  No source covers more than twice the rate, so the result stays constant above it.
+        # The receiver also spends time on frames that it loses.  At twice the rate of an unlimited sender, this time is
+        # assumed to be loss / (1 − loss) of the time for accepted frames.  The receiver then accepts only 1 − loss of
+        # its goodput (E2, E9).  IC2012 §6.5.3.1 says only that two unlimited senders, which offer 19 Gb/s, deliver less
+        # in total than one.  No source covers more than twice the rate, so the result stays constant above it.
         lost = np.minimum(unlimited_loss, 1 - CLOSE)
         less = receiver_bps / (1 + lost / (1 - lost) * np.minimum(offered - 1, 1.0))
         receiver = fast_where(crowded & (offered > 1), less, receiver_bps)
@@ -136,9 +137,9 @@ def loss_lowers_goodput(query: TableQuery, flow: Flow) -> Bools:
 
 @lru_cache(maxsize=256)
 def traversals(metric: str) -> int:
-    """Count how often a latency metric includes the path: 2 for a round trip, 1 for one way, 0 for a deviation.
+    """Count the traversals of the path in a latency metric: 2 for a round trip, 1 for one way, 0 for a deviation.
 
-    Other metrics also give 0.
+    The count of any other metric is 0.
     """
     if metric.endswith("_std_s"):
         return 0
@@ -154,10 +155,10 @@ def is_one_way(metric: str) -> bool:
 
 
 def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
-    """Compute the one-way time [s] of switches that are requested but not on the measured path, (metrics, n).
+    """Compute the one-way time [s] of requested switches beyond those of the measured path, (metrics, n).
 
-    An axis has the length 1 if all its numbers are equal.  Each further switch adds the dataset's switch latency
-    (IC2012 §7.1.2).  The result is NaN if that latency is unknown.
+    Each further switch adds the dataset's switch latency (IC2012 §7.1.2).  If that latency is unknown, the result is
+    NaN.  An axis has the length 1 if all its numbers are equal.
     """
     if not query.q.switches.any():
         return np.zeros((1, 1))

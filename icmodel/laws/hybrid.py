@@ -1,8 +1,8 @@
-"""``hybrid``: the laws of ``corrected`` on curves drawn from fits to all rows.
+"""Variant ``hybrid``: the functions of ``corrected`` on curves drawn from fits to all rows.
 
-Three further steps differ from ``corrected``.  ``hybrid`` extrapolates processing time above the greatest measured
-load.  The sender of a lossy protocol is busy only for the frames that it sends.  Requests in overload use rows
-measured in overload.
+Three steps differ from ``corrected``.  ``hybrid`` extrapolates processing time above the greatest measured load.  The
+sender of a lossy protocol is busy only for the frames that it sends.  Requests in overload use rows measured in
+overload.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ from icmodel.tables.left_out import InterpolationErrors, interpolation_errors
 from icmodel.tables.wire import frames_on_wire
 
 FAR = 1.1
-"""Ratio of requested goodput to the goodput measured in overload, above which a request is in overload (assumed)."""
+"""Ratio of requested goodput to goodput measured in overload, above which a request is in overload (assumed)."""
 SENDING = "cpu_send"
 """Prefix of metric names for processing time at the sender."""
 Preparing = Callable[[TableRequest], Prepared | None]
@@ -113,7 +113,7 @@ def law(data: Dataset, fitting: Fitting) -> Law:
     refiner = Refiner(Fits(data, carrier, fitting.watch, kept, fitting.constants))
 
     def keeping(prepare: Preparing) -> Preparing:
-        """Wrap a function that prepares tables, so that the fits it makes are saved afterwards."""
+        """Wrap a function that prepares tables, so that its fits are saved afterwards."""
 
         def prepare_and_save(request: TableRequest) -> Prepared | None:
             found = prepare(request)
@@ -129,7 +129,7 @@ def law(data: Dataset, fitting: Fitting) -> Law:
     )
 
     def for_hosts(hosts: Hosts) -> tuple[Dataset, Law]:
-        """Change the dataset to another link or other hosts; return it with a law that uses the existing fits."""
+        """Return the dataset with another link or other hosts, and a law that uses the existing fits."""
         other, changes = data, hosts.texts(data.interconnect.line_rate_bps)
         if (rate_bps := hosts.line_rate_bps) is not None:
             fabrics = {key: at_rate(link, rate_bps) for key, link in data.fabrics.items()}
@@ -162,8 +162,8 @@ def law_on(data: Dataset, prepare: Preparing) -> Law:
 def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
     """Copy a link with another line rate.
 
-    The depth of a token bucket changes in proportion to the line rate, so the bucket covers the same time (assumed).
-    If a timer is late by at most this time, the link loses no capacity.
+    The depth of a token bucket is assumed to change in proportion to the line rate.  Then the bucket lasts for the same
+    time, and a timer that is late by at most this time costs no capacity.
     """
     burst_bytes = link.burst_bytes
     if burst_bytes and link.line_rate_bps is not None:
@@ -172,7 +172,7 @@ def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
 
 
 def fit(data: Dataset, watch: Watch | None = None) -> Kept:
-    """Make all fits of a dataset anew, and draw the dataset's curves for all measured options.
+    """Make all fits of a dataset, without stored fits, and draw the dataset's curves for all measured options.
 
     ``watch`` is called after each fit with the number of finished fits and the total number of fits.
     """
@@ -187,10 +187,9 @@ def fit(data: Dataset, watch: Watch | None = None) -> Kept:
 
 
 def measured_options(data: Dataset) -> list[Options]:
-    """List the distinct combinations of options that a dataset's rows were measured with.
+    """List the distinct combinations of options among a dataset's rows.
 
-    Options at their default are left out.  The combination of all defaults comes first, even if no row has this
-    combination.
+    Options at their default are left out.  The combination of all defaults comes first, even if no row has it.
     """
     found = {NO_OPTIONS} | {
         Options(data.changed_options(data.options_of(point))) for point in data.points
@@ -204,7 +203,7 @@ def measured_options(data: Dataset) -> list[Options]:
 class FittedTables:
     """Maker of look-up tables whose curves are drawn from fits.
 
-    ``changes`` holds the reasons why predictions for other hosts or another link are extrapolated.
+    ``changes`` holds the changes of hosts and link, which are reasons for extrapolated predictions.
     """
 
     def __init__(self, data: Dataset, refiner: Refiner, changes: Sequence[str] = ()) -> None:
@@ -223,7 +222,7 @@ class FittedTables:
         return _tables(shared, request, shared.rows, "; ".join(self.changes))
 
     def prepare_overload(self, request: TableRequest) -> Prepared | None:
-        """Make the look-up tables of runs in overload; ``None`` if these runs lack a metric that other rows have.
+        """Make the look-up tables of runs in overload; ``None`` if these runs lack a metric of other rows.
 
         Raises
         ------
@@ -248,7 +247,7 @@ class FittedTables:
             shared.draw(request, over, overload=True)
 
     def make_shared(self, request: TableRequest) -> Shared:
-        """Collect the rows and payloads that all tables of a request share; ``request`` must ask for all metrics."""
+        """Collect the rows and payloads that all tables of a request share; ``request`` is for all metrics."""
         every = self.data.protocols
         found = {name: nearest_rows(self.data, name, request.options) for name in every}
         knots = self.refiner.knots(every, request.options)
@@ -258,8 +257,9 @@ class FittedTables:
 class Drawn(NamedTuple):
     """Curves drawn from fits, from which look-up tables are compiled.
 
-    ``best`` is the best goodput at any load; ``on_own_link`` is the best goodput on the dataset's own link.
-    ``unlimited`` is the goodput at the unlimited load.  ``shared`` is the goodput of one stream by number of endpoints.
+    ``best`` is the best goodput at any load, and ``on_own_link`` the best goodput on the dataset's own link.
+    ``unlimited`` is the goodput at the unlimited load.  ``shared`` maps a number of endpoints to the goodput of one
+    stream among them.
     """
 
     best: Curves
@@ -272,9 +272,9 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """Rows and payloads that the usual tables of a request share with its tables of runs in overload.
+    """Rows and payloads that the normal tables of a request share with its tables of runs in overload.
 
-    ``request`` asks for all metrics.  ``found`` holds, by protocol, the dataset rows that a prediction uses.  ``knots``
+    ``request`` is for all metrics.  ``found`` maps each protocol to the dataset rows that a prediction uses.  ``knots``
     are the payloads [B] at which every curve gets a point.
     """
 
@@ -291,7 +291,7 @@ class Shared:
 
     @cached_property
     def goodput_errors(self) -> InterpolationErrors | None:
-        """Interpolation errors of goodput curves; ``None`` if fits draw all goodput curves and give the intervals."""
+        """Interpolation errors of goodput curves; ``None`` if all goodput curves and intervals come from fits."""
         draws_all = self.refiner.draws_all("goodput_bps")
         return None if draws_all else interpolation_errors(self.data, "goodput_bps")
 
@@ -306,7 +306,7 @@ class Shared:
     def overload_rows(self, request: TableRequest) -> list[Row] | None:
         """Rows of the requested protocols measured in overload.
 
-        The result is ``None`` if these rows lack a metric that other rows have.
+        If these rows lack a metric of other rows, the result is ``None``.
         """
         own = of_protocols(self.rows, request.protocols)
         over = measured_in_overload(own, self.refiner)
@@ -392,9 +392,9 @@ def _tables(
 
 
 def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """For each limited load, keep the curve constant over payloads that do not achieve this load (E14).
+    """Hold the curve of each limited load constant over payloads at which the load is not achieved (E14).
 
-    A point in overload takes the numbers of the nearest point outside overload, marked ``extrapolated``.
+    A point in overload gets the numbers of the nearest point outside overload, marked ``extrapolated``.
     """
     if best is None:
         return list(curves)
@@ -418,8 +418,8 @@ def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
 def measured_in_overload(rows: Sequence[Row], refiner: Refiner) -> list[Row]:
     """Select the rows measured in overload, and mark their load as unlimited.
 
-    If a payload was measured at several loads, the row of the greatest load counts.  The amount of overload makes
-    little difference to a sender.
+    If a payload was measured at several loads, the row of the greatest load is taken.  A sender depends little on the
+    amount of overload.
     """
     over = refiner.overloaded([row.point for row in rows])
     kept = [row for row, is_over in zip(rows, over, strict=True) if is_over]
@@ -453,8 +453,8 @@ def overload_answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> 
 def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
     """Compute the processing time of the host's cores at the measured core count, (metrics, ends, n).
 
-    Above the highest measured load, the processing time grows with the load, at most to the time at unlimited load.
-    That time is then the upper end of the interval (E15).
+    Above the highest measured load, the processing time grows with the load, at most to the time at the unlimited load.
+    The latter is the high of the interval (E15).
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request, top = query.q.requested_goodput_bps, fast_where(top_load == 0, np.inf, top_load)
@@ -473,8 +473,8 @@ def cpu_time_of_senders(
 ) -> Floats:
     """Compute processing time as :func:`cpu_time` does, but lower it if a sender sends less than requested.
 
-    A sender is busy only for the frames that it sends (utilisation law).  The cost per frame is the cost at the highest
-    achieved load, but at least the cost in the unlimited run.  In the unlimited run the host only sends.
+    A sender is busy only for the frames that it sends (utilisation law).  The cost per frame is that of the highest
+    achieved load, and at least that of the unlimited run, in which the host only sends.
     """
     value = cpu_time(query, metrics, load, flow)
     request, unlimited_loss = query.q.requested_goodput_bps, flow.unlimited_loss[VALUE]
@@ -507,8 +507,8 @@ def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
 def in_overload(query: TableQuery, over: TableQuery, flow: Flow) -> Bools:
     """Mark the limited requests to predict from runs measured in overload, as a boolean mask (n,).
 
-    The payload of such a request lies between payloads measured in overload.  The request also exceeds the capacity of
-    a lone stream, or `FAR` times the goodput of the runs in overload.
+    Two conditions hold for such a request.  Its payload lies between payloads measured in overload.  It exceeds the
+    capacity of a lone stream, or `FAR` times the goodput of the runs in overload.
     """
     request, payload = query.q.requested_goodput_bps, query.q.payload_bytes
     first, last = over.payloads(BEST)
@@ -530,7 +530,7 @@ def notes(
 ) -> Iterator[str]:
     """Write the notes that accompany the prediction of a single request.
 
-    ``instead`` describes the runs used for an unachieved request.
+    ``instead`` says which runs are used for an unachieved request.
     """
     yield from sharing_notes(query, flow, scenario)
     yield from work_notes(query, scenario)

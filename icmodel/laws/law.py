@@ -24,16 +24,17 @@ from icmodel.tables.tables import without_goodput
 class Law(NamedTuple):
     """Functions of one model variant for one dataset: the steps from measured rows to a prediction.
 
-    ``rows`` returns the rows of a protocol at some options; ``prepare`` makes look-up tables of these rows.
-    ``goodput`` names the table of the capacity.  Three functions take a block of n prediction requests with tables.
-    ``flow`` returns throughput and load.  ``answers`` returns every wanted metric (ends, n), and the demand of each
-    wanted utilisation, which may exceed 1.  ``bases`` returns the look-ups and rules that metrics are computed from.
-    For a single request, ``bounds`` and ``notes`` explain the prediction; ``notes`` also takes the demand by
-    utilisation.
+    ``rows`` returns the rows of a protocol at some options, and ``prepare`` makes look-up tables of these rows.
+    ``goodput`` names the table of the capacity.
 
-    Four fields are optional.  If ``adds_cable``, a distance beyond the dataset's own cable adds to latency (E19).
-    ``overload`` is the law for requests in overload.  ``for_hosts`` returns the dataset and its law on another link or
-    with other hosts.  ``paced`` limits requests to the rate that the application's own work allows.
+    The next functions take a block of n prediction requests, with tables.  ``flow`` returns throughput and load.
+    ``answers`` returns every wanted metric (ends, n), and the demand of each wanted utilisation, which may exceed 1.
+    ``bases`` returns the look-ups and rules from which metrics are computed.  ``bounds`` and ``notes`` explain the
+    prediction of a single request; ``notes`` also takes the demand by utilisation.
+
+    The other fields are optional.  If ``adds_cable``, a distance beyond the dataset's own cable adds to latency (E19).
+    ``overload`` is the law for requests in overload.  ``for_hosts`` returns the dataset with another link or other
+    hosts, and its law.  ``paced`` limits requests to the rate that the application's own work allows.
     """
 
     rows: Callable[[str, Mapping[str, str]], Rows]
@@ -73,10 +74,10 @@ class Fitting(NamedTuple):
 
 
 class TableRequest(NamedTuple):
-    """Description of the look-up tables to prepare: their protocols, and the options of their rows.
+    """Request for look-up tables: their protocols, and the options of their rows.
 
     ``options`` leaves out options at their default.  If ``extend``, the tables also cover payloads beyond the rows,
-    marked ``extrapolated``.  ``only`` holds the metrics wanted besides throughput and loss; ``None`` means all.
+    marked ``extrapolated``.  ``only`` holds the wanted metrics besides throughput and loss; ``None`` means all.
     """
 
     options: Options
@@ -85,7 +86,7 @@ class TableRequest(NamedTuple):
     only: frozenset[str] | None = None
 
     def metrics(self, rows: Iterable[Row]) -> list[str]:
-        """Wanted metrics that the rows contain, without throughput and loss, which need no table of their own."""
+        """Wanted metrics that the rows contain, without throughput and loss."""
         known = {row.point.metric for row in rows} - set(BY_FLOW)
         return sorted(name for name in known if self.only is None or name in self.only)
 
@@ -94,8 +95,8 @@ class TableRequest(NamedTuple):
 class Prepared:
     """Look-up tables that a law (a model variant) has prepared for a request.
 
-    ``metrics`` are the metrics that a prediction may have besides the fixed metrics.  ``every`` holds the rows of all
-    protocols.  If all numbers of a protocol are extrapolated, ``instead`` holds the reason, by protocol.
+    ``metrics`` are further metrics of a prediction, besides those that every prediction has.  ``every`` holds the rows
+    of all protocols.  ``instead`` maps a protocol whose numbers are all extrapolated to the reason.
     """
 
     tables: Tables
@@ -120,8 +121,8 @@ def compiler(
 ) -> Compiler:
     """Make the compiler that turns curves of the requested protocols into look-up tables.
 
-    ``every`` holds the rows of all protocols; their payloads and loads make the table axes.  So the prediction of a
-    request is bitwise equal whether it is made alone or in a block.  ``more_knots`` are further payloads [B].
+    ``every`` holds the rows of all protocols, whose payloads and loads make the axes of the tables.  So a request has
+    bitwise the same prediction alone and in a block.  ``more_knots`` are further payloads [B].
     """
     own = [row.point for row in of_protocols(every, request.protocols)]
     payloads: dict[tuple[object, ...], list[float]] = {}

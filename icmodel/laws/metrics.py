@@ -1,7 +1,7 @@
-"""Metrics of a model variant: names, bases (such as ``stated``), definitions by other metrics, and notes.
+"""Metrics of a model variant: names, bases, derived metrics, and notes.
 
-A law computes each metric from table look-ups and rules.  Each look-up and rule has a basis; the weakest of these bases
-is the basis of the metric.
+A law computes each metric from table look-ups and rules.  Each look-up and each rule has a basis, such as ``measured``
+or ``assumed``.  The basis of the metric is the weakest of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from icmodel.scenario import Scenario
 from icmodel.tables import VALUE, Load, TableQuery, Tables
 
 BY_FLOW = ("goodput_bps", "sent_bps", "shortfall_bps", "loss_rate")
-"""Metrics of throughput and loss.  They follow from a stream's goodput, and need no curve of their own."""
+"""Metrics of throughput and loss, which follow from a stream's goodput."""
 ALWAYS = (
     *BY_FLOW,
     "frames_per_s",
@@ -34,18 +34,18 @@ ALWAYS = (
     "cpu_send_cores",
     "cpu_recv_cores",
 )
-"""Names of the metrics in every prediction; a metric without a value states the reason."""
+"""Names of the metrics in every prediction.  A metric without a value has a reason."""
 UTILISATIONS = ("cpu_send", "cpu_recv")
 SENDER = UTILISATIONS[0]
 BUSY = "cpu_"
 """Prefix of the names of processing-time metrics; these metrics grow with the load (E15)."""
 ONE_PROCESS = "_process_cores"
-"""Ending of the names of metrics that count the cores of a single process, not of the whole host.
+"""Ending of the names of metrics that count the busy cores of a single process, not of the whole host.
 
-A process uses at most the cores assigned to it; a host may use more.
+A process uses at most the cores that it may use; a host may use more.
 """
 GROWING = (BUSY, "packets_")
-"""Prefixes of metrics that are 0 without load.  Below the lowest measured load they are proportional to the load."""
+"""Prefixes of metrics that are 0 without load, and proportional to the load below the lowest measured load."""
 ANY_CORES = ("latency_", "rtt_", BUSY)
 """Prefixes of metrics that may be predicted from rows at another core count (E6, E11).
 
@@ -55,14 +55,14 @@ PRIVATE = "_"
 """Prefix of the names of look-up tables and columns that a model variant makes for its own use."""
 BOTTLENECK = "bottleneck"
 DEMAND = "_demand_"
-"""Prefix of the names of result columns of demand: the utilisation of the requested cores that a stream needs.
+"""Prefix of the names of columns of demand.
 
-A demand may exceed 1.
+A demand is the utilisation of the requested cores that a stream needs.  It may exceed 1.
 """
 
 
 def predicted(own: Collection[str]) -> tuple[str, ...]:
-    """Names of all metrics in a prediction: the fixed metrics first, then further metrics from ``own``.
+    """Names of all metrics in a prediction: first those of every prediction, then further metrics from ``own``.
 
     ``own`` are the metrics that have a table.
     """
@@ -76,7 +76,7 @@ def table_metrics(tables: Tables) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _without_private(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Filter table names: leave out the private tables of a law, and the metrics of throughput and loss."""
+    """Remove the names of private tables, and of the metrics of throughput and loss."""
     return tuple(name for name in names if not name.startswith(PRIVATE) and name not in BY_FLOW)
 
 
@@ -85,8 +85,8 @@ def split(
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Sort the wanted metrics into three groups; metrics without a table are left out.
 
-    The groups, in order: latencies and all other metrics at the achieved load; processing times; utilisations.
-    The sender's utilisation is included if the bottleneck is wanted.
+    The groups are: latencies and all remaining metrics, processing times, and utilisations.  If the bottleneck is
+    wanted, the last group contains the sender's utilisation.
     """
     utilisations = tuple(
         name
@@ -104,7 +104,7 @@ def split(
 def busy_cores(query: TableQuery, utilisations: Sequence[str], found: Floats) -> dict[str, Floats]:
     """Return utilisations (metrics, ends, n) as named columns, with derived columns of busy cores (E6).
 
-    Busy cores that have a table of their own are not derived.
+    If busy cores have a table, no column is derived.
     """
     columns = dict(zip(utilisations, found, strict=True))
     for name in utilisations:
@@ -114,14 +114,14 @@ def busy_cores(query: TableQuery, utilisations: Sequence[str], found: Floats) ->
 
 
 def demand_columns(utilisations: Sequence[str], demand: Floats) -> dict[str, Floats]:
-    """Return demands as named columns: utilisations (utilisations, ends, n) that a stream needs; they may exceed 1."""
+    """Return demands (utilisations, ends, n) as named columns; see `DEMAND`."""
     return {DEMAND + name: ends for name, ends in zip(utilisations, demand, strict=True)}
 
 
 def frames_per_s(query: TableQuery, flow: Flow, measured: Floats | None) -> Floats:
-    """Compute frames delivered per second, (ends, n): goodput divided by the bits of a payload.
+    """Compute delivered frames per second, (ends, n): goodput divided by the bits of a payload.
 
-    If frames carry no payload, the result is the benchmarked frame rate, at most the requested rate.
+    If the goodput is unknown, the result is the benchmarked frame rate, at most the requested rate.
     """
     bits = query.q.payload_bytes * 8
     frames = flow.goodput_bps / bits
@@ -134,30 +134,30 @@ def frames_per_s(query: TableQuery, flow: Flow, measured: Floats | None) -> Floa
 # --- order of the statistics of one time ----------------------------------------------------------
 
 Farther = Callable[[Floats, Floats], Floats]
-"""Type of a function that moves a value towards another: ``np.fmax`` moves upwards, ``np.fmin`` downwards."""
+"""Type of ``np.fmax``, which raises a value to another value, and of ``np.fmin``, which lowers it."""
 LEAST, GREATEST, MEAN = "min", "max", "mean"
 STATISTIC = re.compile(r"(?P<time>.+)_(?P<which>min|mean|max|p[0-9]+)_s")
 
 
 def with_others(metrics: Collection[str], known: Collection[str]) -> frozenset[str]:
-    """Extend wanted statistics by the other known statistics of the same time, such as all quantiles of a latency.
+    """Add to the wanted statistics of a time the other known statistics of that time.
 
-    A time is a latency or a round trip, whose statistics are sorted together.  Mean and median keep their values in
-    the sorting, so they need no other statistics.
+    A time is a latency or a round trip.  `in_order` corrects all statistics of a time together.  It never changes mean
+    and median, so these need no other statistics.
     """
     moved = {time for time, which in map(_parts, metrics) if which not in ("", MEAN, "p50")}
     return frozenset(metrics) | {name for name in known if _parts(name)[0] in moved}
 
 
 Move = tuple[str, tuple[str, ...], Farther]
-"""Correction of one statistic: its metric, the metrics that it must reach, and the direction in which it moves."""
+"""Correction of one statistic: its metric, the metrics that it must reach, and the direction of the correction."""
 
 
 def moves(metrics: Iterable[str]) -> Iterator[Move]:
-    """Yield the moves, to be made in this order, that put the statistics of each time in ascending order.
+    """Yield the corrections, in order, that make the statistics of each time ascend.
 
-    First, quantiles of at least 0.5 rise until they ascend.  Then quantiles below 0.5 fall until all quantiles ascend.
-    Last, the maximum rises, and the minimum falls, at least to the mean and all quantiles.
+    First, quantiles above the median rise until they ascend.  Then quantiles below the median fall until all quantiles
+    ascend.  Last, the maximum rises and the minimum falls until mean and quantiles lie between them.
     """
     times: dict[str, dict[str, str]] = {}
     for name in metrics:
@@ -181,7 +181,7 @@ def moves(metrics: Iterable[str]) -> Iterator[Move]:
 
 
 def in_order(values: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Correct predicted values (n,) so that the statistics of each time ascend: minimum, quantiles, maximum.
+    """Correct predicted values so that the statistics of each time ascend: minimum, quantiles, maximum.
 
     NaN stays NaN.
     """
@@ -205,9 +205,9 @@ def _push(found: dict[str, Floats], name: str, others: Sequence[str], farther: F
 
 @lru_cache(maxsize=1024)
 def _parts(name: str) -> tuple[str, str]:
-    """Split the name of a metric that is a statistic of a time: ``latency_p99_s`` into ``latency`` and ``p99``.
+    """Split the name of a statistic of a time: ``latency_p99_s`` into ``latency`` and ``p99``.
 
-    For other names both texts are empty.
+    For the name of any other metric, both texts are empty.
     """
     found = STATISTIC.fullmatch(name)
     return (found["time"], found["which"]) if found else ("", "")
@@ -230,9 +230,9 @@ class Read(NamedTuple):
 
 
 class Bases(NamedTuple):
-    """Table look-ups of each metric, and basis code (n,) of the weakest rule that each metric uses.
+    """Table look-ups of each metric, and basis code (n,) of the weakest rule that applies to each metric.
 
-    If no rule applies to a metric, the code is 0, the strongest basis.
+    If no rule applies, the code is 0 (the strongest basis).
     """
 
     reads: Mapping[str, Sequence[Read]]
@@ -284,19 +284,19 @@ def _by_load(reads: Iterable[Read]) -> list[tuple[Load, list[str]]]:
 
 
 def weakest(*rules: tuple[Bools, int]) -> Codes:
-    """Find the weakest basis code among the rules that apply to each request; the strongest code if none applies.
+    """Find the weakest basis code among the rules that apply to each request; 0 if none applies.
 
-    A rule is a pair: the boolean mask of the requests to which it applies, and a basis code.
+    A rule is a pair of a mask, which marks the requests to which it applies, and a basis code.
     """
     codes = [where * np.int8(basis) for where, basis in rules]
     return reduce(np.maximum, codes)
 
 
 def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
-    """Find the basis codes (tables, n) that follow from added switches and from other core counts.
+    """Find the basis codes (tables, n) of the rules for added switches and other core counts.
 
-    More switches than measured give ``stated``, and a scaled core count gives ``derived``.  A core count that was
-    never measured gives ``extrapolated``.
+    More switches than measured give ``stated``.  A utilisation scaled to another core count gives ``derived``.  A core
+    count that was never measured gives ``extrapolated``.
     """
     cores, requested = query.cores(tables), query.q.cores
     crossing = np.array([traversals(name) > 0 for name in tables], dtype=bool)[:, None]
@@ -309,7 +309,7 @@ def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
 
 
 def with_busy_cores(entries: Mapping[str, T]) -> dict[str, T]:
-    """Copy the mapping entry of each utilisation (``cpu_send``) to the metric of busy cores (``cpu_send_cores``)."""
+    """Copy the entry of each utilisation (``cpu_send``) to its metric of busy cores (``cpu_send_cores``)."""
     found = dict(entries)
     for name in UTILISATIONS:
         if name in found:
@@ -351,8 +351,7 @@ def sharing_notes(query: TableQuery, flow: Flow, scenario: Scenario) -> Iterator
 def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
     """Write a note for each utilisation that would need more cores than requested.
 
-    ``needed`` maps each utilisation's name to the utilisation of the requested cores that the stream needs; it may
-    exceed 1.
+    ``needed`` maps the name of each utilisation to its demand (see `DEMAND`).
     """
     for name, demand in needed.items():
         if scenario.cores is not None and demand > 1:
@@ -363,6 +362,6 @@ def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str
 
 
 def not_achieved_note(flow: Flow, scenario: Scenario, instead: str) -> Iterator[str]:
-    """Write a note if the request exceeds the capacity; ``instead`` names the runs that the prediction uses instead."""
+    """Write a note if the request is not achieved; ``instead`` says which runs the prediction uses."""
     if flow.not_achieved[VALUE, 0] and math.isfinite(scenario.requested_goodput_bps):
         yield f"the request is not achieved: {instead}"

@@ -34,9 +34,9 @@ def own_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
 
 
 def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
-    """Select the dataset rows of a protocol at the given options, or the rows that differ in the fewest options.
+    """Select the dataset rows of a protocol at the given options, or else those that differ in the fewest options.
 
-    If the protocol lacks a requested option, no rows are returned.
+    If the protocol lacks a requested option, the result is empty.
 
     Raises
     ------
@@ -49,8 +49,8 @@ def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Ro
     points = [point for point in data.points if point.protocol == protocol]
     candidates = points
     for axis, value in options.items():
-        # Empty calls have no payload, so they only match rows without payload.  Other calls only
-        # match rows with payload.
+        # Empty calls have no payload, so they match only rows without payload.  Other calls match only rows with
+        # payload.
         column = data.option_axes.index(axis)
         empty = {p.payload_bytes is None for p in data.points if p.options[column] == value}
         candidates = [p for p in candidates if not empty or (p.payload_bytes is None) in empty]
@@ -58,7 +58,7 @@ def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Ro
     found: dict[int, list[tuple[Point, list[str]]]] = {}
     for point in candidates:
         values = dict(zip(data.option_axes, point.options, strict=True))
-        # On an axis that the request leaves out, a row may have the default or no value.
+        # If the request leaves out an axis, the row may have the default value or no value on it.
         differing = [
             axis
             for axis, value in values.items()
@@ -91,16 +91,13 @@ def with_places(data: Dataset, found: Mapping[str, Rows]) -> list[Row]:
 # --- other core counts ----------------------------------------------------------------------------
 
 OF_CHANGE = 0.5
-"""Uncertainty for a core count that was not measured (assumed).
-
-The uncertainty is the log half-width of the interval, as a fraction of log(requested count / nearest measured count).
-"""
+"""Ratio of log half-width to |log(requested core count / nearest measured count)| for an unmeasured count (assumed)."""
 
 
 def unmeasured(query: TableQuery) -> Bools:
-    """Boolean mask (n,) of requests whose goodput was not measured at the requested core count.
+    """Mark the requests whose core count has no measured goodput, as a boolean mask (n,).
 
-    Only tables made with ``extend`` cover such requests; for other tables the mask is all false.
+    Only tables made with ``extend`` answer such requests.  For other tables, the mask is false everywhere.
     """
     if not query.tables.extend:
         return np.zeros(len(query.q), dtype=bool)
@@ -113,23 +110,23 @@ def unmeasured(query: TableQuery) -> Bools:
 
 
 def answering_cores(query: TableQuery, tables: Sequence[str]) -> Floats:
-    """Find the core count at which to look up each table, array (tables, n).
+    """Find the core count of the rows used from each table, array (tables, n).
 
-    Without rows at the requested core count, a table uses rows at the nearest measured count.
+    If a table has no rows at the requested core count, its rows at the nearest measured count are used.
     """
     measured = query.cores(tables)
     return fast_where(unmeasured(query) & (measured > 0), measured, query.q.cores)
 
 
 def other_cores(query: TableQuery, tables: Sequence[str]) -> Bools:
-    """Boolean mask (tables, n) of table look-ups that use rows measured with another core count than requested."""
+    """Mark the table look-ups that use rows at another core count than requested, as a mask (tables, n)."""
     return np.asarray(answering_cores(query, tables) != query.q.cores)
 
 
 def widened(query: TableQuery, tables: Sequence[str], found: Floats) -> Floats:
-    """Widen the intervals of predicted numbers (tables, ends, n) that use rows measured with another core count.
+    """Widen the intervals of numbers (tables, ends, n) that come from rows at another core count than requested.
 
-    The intervals stay within the limits stated by the source.
+    The intervals stay within the limits that the source states.
     """
     if query.ends == 1 or not (beyond := unmeasured(query)).any():
         return found

@@ -38,16 +38,16 @@ class Train:
     Parameters
     ----------
     payload_bytes, packets, wire_bytes : array of int64, one shape
-        Useful bytes [B], number of packets, and bytes on the wire [B] of each frame.
+        Payload [B], number of packets, and bytes on the wire [B] of each frame.
     aligned : array of bool, the same shape
         Whether the last packet is full.
     full_packet_bytes : int
         Wire size of the first packet, in a frame of two or more packets [B].
     last_packet_bytes : array of int64, the same shape
-        Wire size of the last packet, which may be the only packet [B].
+        Wire size of the last packet of each frame [B]; it may be the only packet.
     gap_bytes : int
-        Interpacket gap, included in the bytes of each packet [B].  The gap delays the next packet,
-        but not the reception of the packet before it.
+        Interpacket gap, included in the bytes of each packet [B].  The gap delays only the next
+        packet.
     """
 
     payload_bytes: NDArray[np.int64]
@@ -93,9 +93,9 @@ class Train:
 
         Each store-and-forward switch adds the time of the longest packet.
 
-        Serialisation ends with the last bit, before the gap. Packets over links of equal rate are
-        jobs in a permutation flow shop. So the serialisation time is the sum of all packet times on
-        one link, plus the longest packet time on each other link.
+        Serialisation ends with the last bit, before the gap. On the first link, it takes the time of
+        all packets. Each further link adds the time of the longest packet, as each further machine
+        of a permutation flow shop adds the longest job.
         """
         fixed = path.distance_m * path.propagation_s_per_m + path.switches * path.switch_latency_s
         serialised = self.wire_bytes - self.gap_bytes
@@ -112,8 +112,8 @@ class Path:
     Raises
     ------
     ScenarioError
-        If a distance, delay or latency is below 0 or infinite, the number of switches is not a
-        count, or the switching is unknown.
+        If a distance, delay or latency is negative or infinite, if the number of switches is not a
+        count, or if the switching is unknown.
     """
 
     distance_m: float
@@ -194,7 +194,7 @@ def choice(default: object, text: str, allowed: Iterable[object] = ()) -> Any:
 class AnyFraming(ABC):
     """Base class of framings: the rules by which a link cuts frames into packets.
 
-    All bounds are computed from these rules.
+    All bounds follow from these rules.
 
     Raises
     ------
@@ -217,10 +217,7 @@ class AnyFraming(ABC):
 
     @property
     def gap_bytes(self) -> int:
-        """Interpacket gap [B], included in the bytes of each packet.
-
-        The gap delays the next packet, but not the reception of the packet before it.
-        """
+        """Interpacket gap [B], included in the bytes of each packet; it delays only the next packet."""
         return 0
 
     @abstractmethod
@@ -331,20 +328,20 @@ def min_latency_s(
 ) -> NDArray[np.float64]:
     """Least one-way latency of a frame [s]: propagation, serialisation, and the switches.
 
-    The latency ends with the last bit of the frame, before the interpacket gap, which delays only
-    the next packet. IC2012 §6.2, and Ethernet's framing with ``padded=False``, include that gap.
+    The latency ends with the last bit of the frame. The interpacket gap behind it delays only the
+    next packet. IC2012 §6.2 includes that gap, and so does Ethernet's framing with ``padded=False``.
     For a read, the result is the latency of the response, without the request.
 
     Parameters
     ----------
     distance_m, propagation_s_per_m : float
-        Length of all cables [m], and their propagation delay [s/m]; by default the propagation
-        delay of the link's usual cable.
+        Length of all cables [m], and their propagation delay [s/m]. The default delay is that of
+        the link's usual cable.
     switches, switch_latency_s : int, float
         Number of switches, and the latency of each [s].
     switching : "cut-through" or "store-and-forward"
-        A store-and-forward switch receives a whole packet before it sends. So it adds the time of
-        the longest packet.
+        A store-and-forward switch receives a whole packet before it sends it, which adds the time
+        of the longest packet.
 
     Examples
     --------
@@ -383,7 +380,7 @@ def aligned_payloads(framing: AnyFraming, up_to_bytes: int) -> NDArray[np.int64]
 def packet_breaks(framing: AnyFraming, up_to_bytes: int) -> NDArray[np.int64]:
     """Payloads up to `up_to_bytes` above which a frame needs one more packet [B], ascending.
 
-    They are the aligned payloads below the largest payload.
+    These are the aligned payloads below the largest payload.
     """
     full, most = framing.aligned_payloads(up_to_bytes), framing.max_payload_bytes
     return full if most is None else full[full < most]

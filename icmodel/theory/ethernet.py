@@ -22,14 +22,14 @@ TCP timestamps         12      RFC 7323 §3.2 and appendix A
 =====================  ======  ===============================================
 
 The overheads are from IC2012 §6 ("High speed local area interconnects", tables 6-1 and 6-3). Its
-equations are reconstructed from the printed numbers. With ``padded=False``, the results equal those
-of IC2012, which ignores the least frame size and includes the last gap in a latency. The line rate
-is the rate of the MAC: 1 to 400 Gb/s.
+equations are reconstructed from the printed numbers. IC2012 ignores the least frame size, and
+includes the last gap in a latency; ``padded=False`` does the same. The line rate is the rate of the
+MAC: 1 to 400 Gb/s.
 
-A ZeroMQ header is a byte of flags, then the size of the body: 1 byte for a body up to 255 B, 8 for
-a longer one (RFC 15/ZMTP 2.0 of ØMQ 3, RFC 23/ZMTP 3.0 of ØMQ 4). ØMQ 2 counted the flags with the
-body, so its header had 10 B for bodies from 254 B on (RFC 13/ZMTP 1.0). The additional byte is
-neglected here. All messages have one part.
+A ZeroMQ header has one byte of flags and the size of the body. The size takes 1 byte for a body of
+up to 255 B, and 8 bytes for a longer body (RFC 15/ZMTP 2.0 of ØMQ 3, RFC 23/ZMTP 3.0 of ØMQ 4). The
+header of ØMQ 2 has 10 B for bodies of at least 254 B (RFC 13/ZMTP 1.0); this is neglected. All
+messages have one part.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Framing(AnyFraming):
     Parameters
     ----------
     protocol : "tcp", "udp" or "ethernet"
-        With ``ethernet`` the payload directly follows the Ethernet header, and each frame is one
+        For ``ethernet``, the payload directly follows the Ethernet header, and each frame is one
         packet.
     mtu_bytes : int
         Greatest size of one packet, with its IP header [B].
@@ -94,13 +94,13 @@ class Framing(AnyFraming):
     vlan_tags : 0, 1 or 2
         Number of VLAN tags of 4 B, which count towards the least frame size.
     padded : bool
-        Whether to pad short frames to 64 B, as on every wire, and to end a latency before the last
+        Whether short frames are padded to 64 B, as on every wire, and a latency ends before the last
         gap. If False, the results are those of IC2012.
 
     Raises
     ------
     ScenarioError
-        If a value is not allowed, or the MTU is not a whole number in the range of the IP version.
+        If a value is not allowed, or if the IP version does not allow the MTU.
 
     Examples
     --------
@@ -176,8 +176,8 @@ class Framing(AnyFraming):
     def best_payloads(self) -> NDArray[np.int64]:
         """Candidate payloads [B], one of which has the greatest goodput.
 
-        For TCP, the only candidate is the payload of a full packet. For protocols with a largest
-        payload, the candidates are this payload and all payloads that fill their packets.
+        For TCP, the only candidate is the payload of a full packet. Other protocols have a largest
+        payload. Their candidates are this payload and all payloads that fill their packets.
         """
         limit = self.max_payload_bytes or self._cut().whole
         return np.append(self.aligned_payloads(limit), limit)

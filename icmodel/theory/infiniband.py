@@ -1,4 +1,6 @@
-"""InfiniBand: messages cut at the path MTU, SDR to NDR; RoCE shares its transport.
+"""InfiniBand from SDR to NDR: messages are cut into packets at the path MTU.
+
+RoCE has the same transport.
 
 Header bytes: Linux ``include/rdma/ib_pack.h`` and ``drivers/infiniband/sw/rxe/rxe_hdr.h``.
 
@@ -6,12 +8,12 @@ Bytes of a packet on the wire, with n bytes of data::
 
     LRH 8 + GRH 40 between subnets + BTH 12 + n to a multiple of 4 + ICRC 4 + VCRC 2
 
-The first packet of a write adds a RETH of 16 B. A datagram adds a DETH of 8 B. The first and last
-packet of a read's response add an AETH of 4 B each. Port counters do not count the VCRC. Lane
-rates: the kernel's ``ib_rate_to_mbps``.
+The first packet of a write adds a RETH of 16 B. A datagram adds a DETH of 8 B. The first and the last
+packet of a read's response add an AETH of 4 B each. Port counters do not count the VCRC. The lane
+rates are those of ``ib_rate_to_mbps`` in Linux.
 
-Acknowledgements travel in the other direction. Credits, delimiters and skip symbols of the link
-are neglected. So goodputs stay upper bounds, and latencies lower bounds.
+Acknowledgements travel in the other direction. Credits, delimiters and skip symbols of the link are
+neglected. So a computed goodput is an upper bound, and a latency a lower bound.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ FIRST_PACKET_BYTES = {
     "datagram": DETH_BYTES,
 }
 PROPAGATION_S_PER_M = 5e-9
-"""Propagation delay of fibre with a refractive index of 1.5 [s/m]; rule of thumb for any cable."""
+"""Propagation delay of fibre with a refractive index of 1.5 [s/m]; it roughly fits any cable."""
 
 
 def mtu(default: int) -> Any:
@@ -149,7 +151,7 @@ class Framing(RdmaFraming):
 
     Examples
     --------
-    A full packet has 26 B around its 4096 B of data; 4096 / 4122 of 32 Gb/s carry data.
+    A full packet has 26 B of overhead and 4096 B of data, so 4096 / 4122 of 32 Gb/s carry data.
 
     >>> Framing().packet_bytes
     26

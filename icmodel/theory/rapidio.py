@@ -6,11 +6,11 @@ Bytes of a packet, with n bytes of data::
     + n to a multiple of 8 + CRC 2, or 4 if header and data exceed 80 B
     + padding of all these to a multiple of 4 + control symbol 4 or 8
 
-Sources: RapidIO 4.0 part 6 annex D, and RapidIO 2.2 part 6 table 2-4. One control symbol counts for
-each packet, since a symbol can end one packet and start the next. A packet is complete with the
-symbol that ends it, so the symbol also counts in a latency. Clock compensation (one sequence in
-5000 characters) and acknowledgements are neglected. So goodputs stay upper bounds, and latencies
-lower bounds.
+A control symbol can end one packet and start the next, so each packet counts one symbol. A packet is
+complete with the symbol that ends it, so a latency includes this symbol. Clock compensation (one
+sequence in 5000 characters) and acknowledgements are neglected. So a computed goodput is an upper
+bound, and a latency a lower bound. Sources: RapidIO 4.0 part 6 annex D, and RapidIO 2.2 part 6
+table 2-4.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ CODED_BAUD_SHARE = {
 }
 """Data bits per symbol, by baud of a lane.
 
-8b/10b coding up to 6.25 GBd, 64b/67b coding above (RapidIO 4.0).
+The coding is 8b/10b up to 6.25 GBd, and 64b/67b above (RapidIO 4.0).
 """
 
 
@@ -83,7 +83,7 @@ class Framing(AnyFraming):
 
     Examples
     --------
-    A full streaming write has 8 B before its data; 256 of 272 B on the wire are data.
+    A full streaming write has a header of 8 B, so 256 of its 272 B on the wire are data.
 
     >>> Framing().header_bytes
     8

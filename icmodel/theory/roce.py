@@ -5,10 +5,9 @@ Bytes around the data of a packet::
     version 1:  Ethernet 14 + GRH 40 + BTH 12 + ICRC 4 + FCS 4                         = 74
     version 2:  Ethernet 14 + IPv4 20 or IPv6 40 + UDP 8 + BTH 12 + ICRC 4 + FCS 4     = 62 or 82
 
-The wire adds 20 B for preamble and gap. The first packet of a write adds a RETH of 16 B. Source:
-InfiniBand Architecture Specification, annexes A16 (version 1) and A17 (version 2); header bytes as
-in Linux ``include/rdma/ib_pack.h``. Acknowledgements travel in the other direction, and are
-neglected.
+The wire adds 20 B for preamble and gap. The first packet of a write adds a RETH of 16 B.
+Acknowledgements travel in the other direction, and are neglected. Sources: InfiniBand Architecture
+Specification, annexes A16 (version 1) and A17 (version 2), and Linux ``include/rdma/ib_pack.h``.
 """
 
 from __future__ import annotations
