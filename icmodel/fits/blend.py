@@ -276,9 +276,7 @@ def widths(blended: Blend, deviations: Floats, spread: Floats, chosen: int) -> W
     correction = min(count / max(count - chosen, 1), MOST_CORRECTION)
     rank = int(np.ceil(COVERAGE * (count + 1)))
     factor = float(scores[min(rank, count) - 1]) * correction
-    if (
-        rank > count
-    ):  # with too few rows for this rank, the width is at least that of a single point
+    if rank > count:  # too few rows: at least the width of a single point
         factor = max(factor, LONE_WIDTH / float(np.median(off)))
     widest = WIDEST
     if blended.is_maximum:

@@ -95,9 +95,7 @@ def scale_to_hosts(
     is_time = metric.endswith("_s") and regime != UNLIMITED
     if is_time:
         found = np.stack([_time_below_capacity(metric, end, times) for end in ends])
-        found[2] += _hidden_s(
-            metric, ends[2], times
-        )  # the high assumes that no host time is hidden
+        found[2] += _hidden_s(metric, ends[2], times)  # the high: host time adds in full
     else:
         found = ends * factor(metric, regime, ends[0], times)
     ratio = np.divide(found[0], ends[0], out=np.ones_like(ends[0]), where=ends[0] > 0)
