@@ -35,10 +35,10 @@ ROOMS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "judging": (
         ("icmodel/requirement.py", "icmodel/usecase/judging.py", *JUDGING),
-        ("system_prediction_arrival", "usecase"),
+        ("system_prediction_goodput", "usecase"),
     ),
     "bounds": ((f"{SYSTEM}/bounds/*.py",), ("system_bounds_*",)),
-    "sharing": ((f"{SYSTEM}/sharing/*.py",), ("system_sharing_*", "system_prediction_arrival")),
+    "sharing": ((f"{SYSTEM}/sharing/*.py",), ("system_sharing_*", "system_prediction_goodput")),
 }
 """Modules of each room, and further test files that judge them.
 

@@ -33,7 +33,6 @@ from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET
 from icmodel.system.files import read_system
 from icmodel.system.network import Stream, System
-from icmodel.system.packing import AT_ONCE
 from icmodel.system.prediction import SystemPrediction, predict
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.result import PortPrediction, StreamPrediction
@@ -508,7 +507,7 @@ def no_requirement_is_met_that_a_simulation_breaks(case: Case) -> Iterator[str]:
             continue
         seen = case.seen.streams[one.stream]
         made = case.prediction.streams[one.stream].stream.producer
-        whole = getattr(one, "of", "") == "message" and made is not None and made.kind in AT_ONCE
+        whole = getattr(one, "of", "") == "message" and made is not None and made.at_once
         times = seen.messages if whole else seen.frames
         if requirement.metric == "latency_max_s" and above(times.greatest_s, requirement.limit):
             yield f"{one.stream}: {requirement.limit:g} s met, simulated {times.greatest_s:g} s"

@@ -10,7 +10,7 @@ from benchmarks import systems
 from icmodel.system import check
 from icmodel.system.document import SystemDocument
 from icmodel.system.expansion import expand
-from icmodel.system.loads import port_loads
+from icmodel.system.traffic import port_loads
 
 
 def test_the_smaller_system_is_predicted_and_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from icmodel.recommend.designs import SearchSpace, search_space
 from icmodel.recommend.scores import OBJECTIVES, pareto_front, rounded, spread
 from icmodel.requirement import MET, OUTCOMES
 from icmodel.system import OpenSystem, System, SystemPrediction, load, load_open, predict
-from icmodel.system.loads import port_loads
+from icmodel.system.traffic import port_loads
 from recommend_case import MODELS, SMALL, opened
 
 CORES, LATENCY, FULLEST, INTERFACES, COST = range(len(OBJECTIVES))

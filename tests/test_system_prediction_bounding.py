@@ -35,7 +35,6 @@ from icmodel.system import (
     load,
 )
 from icmodel.system import predict as predicted
-from icmodel.system.packing import packing
 from icmodel.system.prediction.bounding import (
     MEASURED,
     NETWORK,
@@ -44,6 +43,7 @@ from icmodel.system.prediction.bounding import (
     host_latency_s,
     worst_case,
 )
+from icmodel.system.traffic import packing
 from search import times
 from system_case import ETHERNET, Chain, frozen
 from system_simulation import Play, worst_of
@@ -323,7 +323,7 @@ def test_no_bound_is_below_what_is_simulated_where_hosts_hold_frames_back() -> N
         found = worst_case(system, packing(system), HostTimes(late, late))
         run = worst_of(system, seed, 6, Play(holds_s=late))
         for name in found.network:
-            bound = found.of(system.streams[name])
+            bound = found.of(name)
             simulated = run.streams[name].packets.greatest_s
             assert bound is None or not simulated > bound.value_s * (1 + 1e-9), (seed, name)
 

@@ -8,7 +8,7 @@ import pytest
 
 import checkout
 from icmodel.system import Finding, System, load, load_checked, system_names
-from icmodel.system.loads import port_loads
+from icmodel.system.traffic import port_loads
 from icmodel.usecase import derive, load_usecase
 
 CALIBRATION = checkout.ROOT / "calibration" / "topologies"

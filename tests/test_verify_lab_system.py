@@ -10,7 +10,7 @@ import pytest
 
 from icmodel.errors import VerificationError
 from icmodel.system import CreditBased, Dscp, Gates, Window, load
-from icmodel.system.loads import port_loads
+from icmodel.system.traffic import port_loads
 from icmodel.verify.lab_system import (
     LAB_BUFFER_BYTES,
     MOST_BUSY,

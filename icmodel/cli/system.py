@@ -211,7 +211,7 @@ def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) ->
     """  # noqa: D301
     from icmodel.cli.system_text import system_sections
     from icmodel.system import load
-    from icmodel.system.loads import port_loads
+    from icmodel.system.traffic import port_loads
 
     shown = load(name)
     at_ports = tuple(port_loads(shown))

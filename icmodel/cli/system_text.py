@@ -27,8 +27,8 @@ from icmodel.system.prediction.result import by_requirement
 
 if TYPE_CHECKING:
     from icmodel.system import System, SystemPrediction
-    from icmodel.system.loads import PortLoad
     from icmodel.system.prediction.result import Judged, StreamPrediction
+    from icmodel.system.traffic import PortLoad
 
 
 # --- a system ---------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from icmodel.errors import OutOfDomain
 
 if TYPE_CHECKING:
     from icmodel.system import Finding, System
-    from icmodel.system.loads import PortLoad
+    from icmodel.system.traffic import PortLoad
     from icmodel.usecase import UseCase
 
 # --- datasets ---------------------------------------------------------------------------------

@@ -20,11 +20,11 @@ from icmodel.recommend.choices import Models, Variant
 from icmodel.requirement import OUTCOMES
 from icmodel.system import Device, Link, Port, Stream, StreamRequirement, Switch, System, predict
 from icmodel.system.document import Streams
-from icmodel.system.packing import packing
+from icmodel.system.network import SIDES
 from icmodel.system.prediction import SystemPrediction
-from icmodel.system.prediction.answers import SIDES
 from icmodel.system.prediction.resources import is_elastic
 from icmodel.system.prediction.result import Judged
+from icmodel.system.traffic import packing
 
 
 @dataclass(frozen=True, slots=True)

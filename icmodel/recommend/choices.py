@@ -24,8 +24,8 @@ from icmodel.system.document import (
     Switches,
     SystemDocument,
 )
-from icmodel.system.packing import wire
 from icmodel.system.prediction.answers import dataset_of
+from icmodel.system.traffic import wire
 
 Models = Model | Mapping[str, Model]
 """Type of the models of a search: one model for all streams, or one for each dataset that the system names."""

@@ -19,7 +19,7 @@ from icmodel.recommend.physics import too_late
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED
 from icmodel.system import Stream, System
 from icmodel.system.document import Streams
-from icmodel.system.prediction.answers import SIDES
+from icmodel.system.network import SIDES
 from icmodel.system.prediction.judging import LATE, whole_message
 from icmodel.system.prediction.resources import sent_with
 

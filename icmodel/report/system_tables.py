@@ -26,10 +26,10 @@ from icmodel.report.verdicts import limit_text, margin_text
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, worst_outcome
 from icmodel.system import SystemPrediction
 from icmodel.system.network import MESSAGE
-from icmodel.system.prediction.arrival import OF_TIME
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.buffers import ARRIVING
 from icmodel.system.prediction.result import (
+    OF_TIME,
     Judged,
     LatencyBound,
     PortPrediction,
@@ -215,7 +215,8 @@ def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
 
 def stated_times(found: SystemPrediction, stream: str) -> StatedTimes:
     """Return the times stated by the source and the sink of a stream; ``ends`` is empty if neither states a latency."""
-    return StatedTimes.of(found.system, found.system.streams[stream])
+    one = found.system.streams[stream]
+    return StatedTimes(one, found.system.hosts_without_dataset(one))
 
 
 # --- streams ----------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Whole systems: a TOML file of devices, switches, links and streams, and a prediction of each of them.
 
 ``document`` (tables, in pydantic; ``schedulers`` and ``traffic_sources`` among them) -> ``expansion``
-(with ``routes``) -> ``network`` (the expanded system) -> ``loads`` and ``checking``. ``files``
-finds, reads and creates systems. ``packing`` cuts messages into packets. ``bounds`` (worst cases) and ``sharing``
+(with ``routes``) -> ``network`` (the expanded system) -> ``traffic`` (packets, and loads of ports) and
+``checking``. ``files`` finds, reads and creates systems. ``bounds`` (worst cases) and ``sharing``
 (rates of shared resources) are theory without documents. ``prediction`` combines them with the datasets
 of the links.
 

@@ -18,10 +18,9 @@ from icmodel.dataset import catalogue, find, read_document
 from icmodel.errors import NODES, DatasetError, Fault, Place
 from icmodel.estimate import plural
 from icmodel.system.expansion import ANY_LINK, MOST_NAMES, NAMES
-from icmodel.system.loads import overloads, port_cycle, port_loads
 from icmodel.system.network import Stream, System
-from icmodel.system.packing import wire
 from icmodel.system.schedulers import CreditBased
+from icmodel.system.traffic import overloads, port_cycle, port_loads, wire
 
 REFUSED = ("unconnected", "contradictory")
 """Kinds of findings that make a system invalid; systems with other findings can be predicted."""

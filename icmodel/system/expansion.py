@@ -31,9 +31,9 @@ from icmodel.system.network import (
     Switch,
     System,
 )
-from icmodel.system.packing import wire
 from icmodel.system.routes import Cables, Route, Topology, route_via, topology
 from icmodel.system.schedulers import Fifo, Scheduler
+from icmodel.system.traffic import wire
 from icmodel.theory import AnyFraming, ethernet, infiniband, rapidio, roce
 
 MOST_NAMES = 8

@@ -17,7 +17,7 @@ from icmodel.errors import NetworkError
 from icmodel.estimate import quantity
 from icmodel.frozen import FrozenMapping
 from icmodel.requirement import ROUNDING, Requirement
-from icmodel.system.schedulers import PRIORITIES, Fifo, Scheduler
+from icmodel.system.schedulers import PRIORITIES, CreditBased, Fifo, Scheduler
 from icmodel.system.traffic_sources import Producer
 from icmodel.table import html_table
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FORWARDING = ("store-and-forward", "cut-through")
 KINDS = ("hard", "firm", "soft")
+SIDES = (("source", "send"), ("sink", "recv"))
+"""Ends of a stream, source and sink, each with the word for this end in names of CPU metrics."""
 MESSAGE = "message"
 """Value of ``of`` in a latency requirement that applies to the whole message, not to a single ``frame``."""
 SHORT_LAST = 0.02
@@ -163,6 +165,16 @@ class Port:
     rate_bps: float
     scheduler: Scheduler = field(default_factory=Fifo)
 
+    def paced_bps(self, priority: int) -> float:
+        """Greatest rate at which packets of a class leave one after another [b/s]: the port's rate, or an idle slope.
+
+        A shaped class earns credit only while it waits. So packets of the class that arrive together leave at its
+        idle slope (IEEE 802.1Q-2022 §8.6.8.2).
+        """
+        if not isinstance(self.scheduler, CreditBased):
+            return self.rate_bps
+        return min(self.rate_bps, self.scheduler.idle_slopes_bps.get(priority, math.inf))
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:
@@ -291,6 +303,29 @@ class Stream:
         if self.producer is None:
             return 1
         return math.ceil(self.producer.message_bytes / self.payload_bytes)
+
+    @property
+    def interval_s(self) -> float:
+        """Least time between two hand-overs of data by the producer [s]: whole messages, or single frames.
+
+        0 if the sender is unlimited.
+        """
+        made = self.producer
+        if made is not None and made.at_once:
+            return made.period_s
+        if self.paced_fps is not None:
+            return 1 / self.paced_fps
+        return 0.0 if made is None else made.period_s / self.frames_a_message
+
+    @property
+    def sent_at_once(self) -> bool:
+        """Whether all frames of a message are sent together; False if the sender is unlimited."""
+        return self.producer is not None and self.producer.at_once
+
+    @property
+    def last_frame_paced_s(self) -> float:
+        """Time from the first frame of a message to its last at the rate set at the sender [s]; 0 without one."""
+        return 0.0 if self.paced_fps is None else (self.frames_a_message - 1) / self.paced_fps
 
     @property
     def mean_frame_bytes(self) -> float:
@@ -454,6 +489,11 @@ class System:
         if stream.path:
             yield self.ports[stream.path[-1]].peer
 
+    def hosts_without_dataset(self, stream: Stream) -> dict[str, Device]:
+        """Devices at the ends of a stream that state their own latency, by side: ``send`` or ``recv``."""
+        devices = {side: self.devices[getattr(stream, end)] for end, side in SIDES}
+        return {side: device for side, device in devices.items() if device.latency_s is not None}
+
     def switches_of(self, stream: Stream) -> tuple[Switch, ...]:
         """Switches on a stream's path, in order."""
         return tuple(self.switches[name] for name in list(self.nodes_of(stream))[1:-1])
@@ -475,6 +515,12 @@ class System:
         for stream in self.streams.values():
             sets.setdefault(stream.multicast_key, []).append(stream)
         return sets
+
+    def stated_buffers_bits(self) -> dict[str, float]:
+        """Sizes of the stated buffers of switches, by name of the port [b]."""
+        buffers = {name: one.buffer_bytes for name, one in self.switches.items()}
+        sizes = {name: buffers.get(port.node) for name, port in self.ports.items()}
+        return {name: 8.0 * size for name, size in sizes.items() if size is not None}
 
     def streams_by_port(self) -> Mapping[str, tuple[Stream, ...]]:
         """Map the name of each port to the streams that the port sends, in the order of the file.

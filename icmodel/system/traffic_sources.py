@@ -15,6 +15,9 @@ from pydantic import Field, model_validator
 from icmodel.errors import NetworkError
 from icmodel.reading import Count, Document, Positive
 
+AT_ONCE = ("burst", "samples")
+"""Kinds of sources that hand over all frames of a message together; other kinds hand over frame by frame."""
+
 
 @dataclass(frozen=True, slots=True)
 class Producer:
@@ -58,6 +61,11 @@ class Producer:
                     f"a message of {self.message_bytes:g} B every {self.period_s:g} s, due within "
                     f"{self.due_s:g} s, is not possible: give all of them above 0"
                 )
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the source hands over all frames of a message together, and not one by one."""
+        return self.kind in AT_ONCE
 
     @property
     def due_s(self) -> float:

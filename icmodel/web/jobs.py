@@ -150,7 +150,7 @@ def check_system(toml: str) -> bytes:
 def show_system(name: str) -> bytes:
     """Return the JSON answer of `icmodel system show`, with the TOML text of the system."""
     from icmodel.questions.showing import system_document
-    from icmodel.system.loads import port_loads
+    from icmodel.system.traffic import port_loads
 
     opened = system_of(name, None)
     system = opened.system()

@@ -26,7 +26,8 @@ from icmodel.system.formats.imported import (
     tables,
 )
 from icmodel.system.network import Stream, System
-from icmodel.system.packing import Packing, packing, stream_arrival_curve
+from icmodel.system.prediction.bounding import stream_arrival_curve
+from icmodel.system.traffic import Packing, packing
 
 ServerPath = list[str]
 Services = Mapping[str, tuple[float, float]]

@@ -1,8 +1,8 @@
 """Prediction of whole systems: every stream's goodput, latency and loss; every link's load; every device's CPU.
 
-Read ``predicting`` first. It calls these modules in order: ``answers`` (datasets), ``path_times``,
-``throughput`` with ``resources``, ``queues``, ``bounding``, ``buffers``, ``latency``, ``streams`` with
-``goodput`` and ``arrival``, ``usage``, ``judging``.
+Read ``predicting`` first. It calls these modules in order: ``stated``, ``answers`` (datasets), ``path_times``,
+``windows``, ``throughput`` with ``resources``, ``queues``, ``bounding``, ``buffers``, ``delays``, ``streams`` with
+``goodput`` and ``latency``, ``usage``, ``judging``.
 """
 
 from icmodel.system.prediction.predicting import predict as predict

@@ -24,13 +24,11 @@ from icmodel.estimate import BASES, Estimate, absent, plural
 from icmodel.laws.metrics import ALWAYS
 from icmodel.model import Model
 from icmodel.scenario import ApplicationWork, Options, Scenario
-from icmodel.system.network import Device, Stream, System
+from icmodel.system.network import SIDES, Stream, System
 from icmodel.tables.wire import FRAMED
 from icmodel.usecase.judging import as_one_connection
 
-SIDES = (("source", "send"), ("sink", "recv"))
-"""Ends of a stream, source and sink, each with the word for this end in names of CPU metrics."""
-ENDS = ("", "_low", "_high", "_basis")
+COLUMNS = ("", "_low", "_high", "_basis")
 """Suffixes of a metric's four columns: value, low, high and basis."""
 IF_MEASURED = (
     *(f"latency_{statistic}_s" for statistic in ("min", "p50", "p90", "p99", "p999", "max")),
@@ -87,6 +85,8 @@ class DatasetQuestions:
     columns : mapping
         Parameters of the questions by name, arrays (questions,). The parameters describe each stream alone, at its
         requested rate.
+    scenarios : tuple of Scenario
+        The same questions as scenarios, one by one.
     notes : tuple of str
         Assumptions that hold for all answers of the dataset.
     """
@@ -95,6 +95,7 @@ class DatasetQuestions:
     options: Mapping[str, str]
     streams: Ints
     columns: Mapping[str, Floats]
+    scenarios: tuple[Scenario, ...]
     notes: tuple[str, ...]
 
     def answers(self, columns: Mapping[str, Floats]) -> Mapping[str, NDArray[Any]] | None:
@@ -143,7 +144,7 @@ class Answers:
     def ends(self, metric: str) -> Floats:
         """Value, low, high and code of the basis of a metric, array (4, streams)."""
         known = self.metrics.get(metric)
-        return np.full((len(ENDS), self.count), np.nan) if known is None else known
+        return np.full((len(COLUMNS), self.count), np.nan) if known is None else known
 
     def value(self, metric: str) -> Floats:
         """Values of a metric, array (streams,); NaN without an answer."""
@@ -162,6 +163,29 @@ class Answers:
         names = [name for name in self.metrics if name.startswith("latency_")]
         found = {name: self.estimate(name, stream) for name in names}
         return {name: estimate for name, estimate in found.items() if not estimate.absent}
+
+
+@dataclass(frozen=True, slots=True)
+class LoneAnswers:
+    """Answers of the datasets for each stream alone, before any resource is shared.
+
+    Parameters
+    ----------
+    fastest, requested : Answers
+        Answers at an unlimited rate, and at the requested rate.
+    refused : mapping
+        Index of a stream -> reason why no dataset gives its goodput.
+    """
+
+    fastest: Answers
+    requested: Answers
+    refused: Mapping[int, str]
+
+    @property
+    def capacity_bps(self) -> Floats:
+        """Greatest goodput of each stream [b/s], array (streams,); infinite if no dataset gives one."""
+        known = np.fmax(self.fastest.value("goodput_bps"), self.requested.value("goodput_bps"))
+        return np.where(np.isnan(known), np.inf, known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +210,15 @@ class StreamQuestions:
     def assumptions(self) -> tuple[str, ...]:
         """Assumptions of the datasets' answers, one sentence for each assumption."""
         return tuple(note for dataset in self.datasets for note in dataset.notes)
+
+    def between_virtual_machines(self) -> set[int]:
+        """Indices of the streams whose dataset was measured between virtual machines."""
+        return {
+            index
+            for dataset in self.datasets
+            if any("virtual machine" in limit for limit in dataset.model.data.known_limits)
+            for index in dataset.streams.tolist()
+        }
 
     def gaps(self, system: System) -> Iterator[str]:
         """Yield a sentence for each reason why streams have no dataset; it names the groups of these streams.
@@ -214,6 +247,35 @@ class StreamQuestions:
             limited.append(replace(dataset, columns={**dataset.columns, "rate_fps": rate_fps}))
         return replace(self, datasets=tuple(limited))
 
+    def ask_alone(self) -> LoneAnswers:
+        """Ask every dataset for each stream without the others, at an unlimited and at the requested rate."""
+        fastest = self.ask(rate_fps=np.full(self.count, np.inf))
+        requested = self.ask()
+        return LoneAnswers(fastest, requested, self._refusals(requested))
+
+    def _refusals(self, answers: Answers) -> dict[int, str]:
+        """Reasons why no dataset gives a goodput for a stream, by stream index.
+
+        The arrays of an answer contain no reasons. So each distinct question without a goodput is asked once
+        more by itself, at an unlimited rate.
+        """
+        reasons = dict(self.unanswered)
+        missing = np.isnan(answers.value("goodput_bps"))
+        known: dict[tuple[str, Scenario], str] = {}
+        for dataset in self.datasets:
+            model = dataset.model
+            for row in np.flatnonzero(missing[dataset.streams]).tolist():
+                scenario = replace(dataset.scenarios[row], rate_fps=None)
+                key = model.data.id, scenario
+                if key not in known:
+                    known[key] = f"{model.data.id} has no goodput there"
+                    try:
+                        model.predict(model.fit_question(scenario)[0], metrics=())
+                    except IcmodelError as error:
+                        known[key] = str(error)
+                reasons[int(dataset.streams[row])] = known[key]
+        return reasons
+
     def ask(self, **changed: Floats) -> Answers:
         """Ask every dataset once, after replacing parameters by the arrays ``changed``, each (streams,)."""
         metrics: dict[str, Floats] = {}
@@ -229,8 +291,8 @@ class StreamQuestions:
             if found is None:
                 continue
             for name in (each for each in found if f"{each}_basis" in found):
-                ends = metrics.setdefault(name, np.full((len(ENDS), self.count), np.nan))
-                for row, suffix in enumerate(ENDS):
+                ends = metrics.setdefault(name, np.full((len(COLUMNS), self.count), np.nan))
+                for row, suffix in enumerate(COLUMNS):
                     ends[row, dataset.streams] = found[name + suffix]
             bottleneck[dataset.streams] = found["bottleneck"]
             datasets |= dict.fromkeys(dataset.streams.tolist(), dataset.model.data.id)
@@ -252,7 +314,7 @@ def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], dict[int, Stream]] = {}
     unanswered: dict[int, str] = {}
     for index, stream in enumerate(system.streams.values()):
-        if len(hosts_without_dataset(system, stream)) == len(SIDES):
+        if len(system.hosts_without_dataset(stream)) == len(SIDES):
             unanswered[index] = "both of its devices state their latency: no dataset is asked"
             continue
         name = dataset_of(system, stream) if for_all is None else for_all.data.id
@@ -270,12 +332,6 @@ def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
         if questions is not None:
             datasets.append(questions)
     return StreamQuestions(len(system.streams), tuple(datasets), unanswered)
-
-
-def hosts_without_dataset(system: System, stream: Stream) -> dict[str, Device]:
-    """Devices at the ends of a stream that state their own latency, by side: ``send`` or ``recv``."""
-    devices = {side: system.devices[getattr(stream, end)] for end, side in SIDES}
-    return {side: device for side, device in devices.items() if device.latency_s is not None}
 
 
 def dataset_of(system: System, stream: Stream) -> str | None:
@@ -298,6 +354,7 @@ def _questions_to(
     """
     fits: dict[tuple[object, ...], Scenario | str] = {}
     rows: dict[int, dict[str, float]] = {}
+    scenarios: list[Scenario] = []
     refused: dict[int, str] = {}
     notes: dict[str, None] = {}
     for index, stream in streams.items():
@@ -325,13 +382,16 @@ def _questions_to(
             refused[index] = lacking or str(fit)
         else:
             rows[index] = _row(model, scenario, fit)
+            scenarios.append(scenario)
         if stream.cores is None and scenario.cores is not None:
             notes[f"streams without cores use one, by {model.data.id}: one connection"] = None
     if not rows:
         return None, refused
     names = next(iter(rows.values()))
     columns = {name: np.array([row[name] for row in rows.values()]) for name in names}
-    questions = DatasetQuestions(model, options, np.array(list(rows)), columns, tuple(notes))
+    questions = DatasetQuestions(
+        model, options, np.array(list(rows)), columns, tuple(scenarios), tuple(notes)
+    )
     return questions, refused
 
 
@@ -414,27 +474,3 @@ def _row(model: Model, scenario: Scenario, fit: Scenario) -> dict[str, float]:
         "cpu_clock_ratio": scenario.cpu_clock_ratio,
         **scenario.work.to_dict(),
     }
-
-
-def refusals(system: System, questions: StreamQuestions, answers: Answers) -> dict[int, str]:
-    """Reasons why no dataset gives a goodput for a stream, by stream index.
-
-    The arrays of an answer contain no reasons. So each distinct question without a goodput is asked once
-    more by itself, at an unlimited rate.
-    """
-    streams, reasons = list(system.streams.values()), dict(questions.unanswered)
-    known: dict[Scenario, str] = {}
-    goodput_bps = answers.value("goodput_bps")
-    for dataset in questions.datasets:
-        model = dataset.model
-        for index in dataset.streams[np.isnan(goodput_bps[dataset.streams])].tolist():
-            scenario = _scenario(system, model, streams[index], dataset.options)
-            scenario = replace(scenario, rate_fps=None)
-            if scenario not in known:
-                known[scenario] = f"{model.data.id} has no goodput there"
-                try:
-                    model.predict(model.fit_question(scenario)[0], metrics=())
-                except IcmodelError as error:
-                    known[scenario] = str(error)
-            reasons[index] = known[scenario]
-    return reasons

@@ -17,11 +17,12 @@ from icmodel.errors import BoundsError
 from icmodel.estimate import Estimate
 from icmodel.system import bounds
 from icmodel.system.network import Stream, Switch, System
-from icmodel.system.packing import Packed, Packing, interval_s, stream_arrival_curve
-from icmodel.system.prediction.answers import SIDES, Answers, hosts_without_dataset
+from icmodel.system.prediction.answers import Answers
 from icmodel.system.prediction.path_times import PathTimes
 from icmodel.system.prediction.result import LatencyBound
+from icmodel.system.prediction.stated import StatedTimes
 from icmodel.system.schedulers import Dscp
+from icmodel.system.traffic import Packed, Packing
 
 MEASURED = "hosts as far as measured"
 STATED = "hosts as stated"
@@ -82,13 +83,13 @@ class WorstCase:
     hosts: HostTimes
     why: str = ""
 
-    def of(self, stream: Stream) -> LatencyBound | None:
-        """Latency bound of one stream [s], hosts included if known; ``None`` if there is no bound."""
-        bound, hosts = self.network.get(stream.name), self.hosts
+    def of(self, name: str) -> LatencyBound | None:
+        """Latency bound of the stream with the given name [s], hosts included if known; ``None`` if there is no bound."""
+        bound, hosts = self.network.get(name), self.hosts
         if bound is None or not math.isfinite(bound.value_s):
             return None
-        hosts_s = hosts.most_s.get(stream.name, 0.0)
-        covers = (*bound.covers, PERIODS, hosts.covers.get(stream.name, NETWORK))
+        hosts_s = hosts.most_s.get(name, 0.0)
+        covers = (*bound.covers, PERIODS, hosts.covers.get(name, NETWORK))
         return LatencyBound(
             bound.value_s + hosts_s,
             bound.method,
@@ -101,27 +102,28 @@ class WorstCase:
 NOT_REQUESTED = WorstCase({}, {}, HostTimes(), "bounds were not requested")
 
 
-def host_times(system: System, alone: Answers, paths: Sequence[PathTimes]) -> HostTimes:
+def host_times(
+    stated: Sequence[StatedTimes], alone: Answers, paths: Sequence[PathTimes]
+) -> HostTimes:
     """Greatest times that hosts add to the latency of each stream: stated, or measured by its dataset.
 
     A dataset measured both hosts together. So the whole measured time may belong to the source. If one
     device states its latency, the whole measured time may belong to the other device.
     """
     most_s, jitter_s, covers = {}, {}, {}
-    for index, (name, stream) in enumerate(system.streams.items()):
-        devices = hosts_without_dataset(system, stream)
-        stated_s = {side: device.latency_s or (0.0, 0.0) for side, device in devices.items()}
+    for index, times in enumerate(stated):
+        name, sender = times.stream.name, times.ends.get("send")
         greatest = alone.estimate("latency_max_s", index)
         measured_s = host_latency_s(greatest, paths[index].contained_s)
-        if stated_s:
-            most_s[name] = math.fsum(most for _, most in stated_s.values())
-        if len(stated_s) == len(SIDES) and math.isfinite(stream.requested_goodput_bps):
+        if times.ends:
+            most_s[name] = times.most_s
+        if times.both and math.isfinite(times.stream.requested_goodput_bps):
             covers[name] = STATED  # an unlimited sender also fills buffers of its own
         elif measured_s is not None:
             most_s[name] = most_s.get(name, 0.0) + measured_s
             covers[name] = MEASURED
-        if "send" in stated_s:
-            least, most = stated_s["send"]
+        if sender is not None and sender.latency_s is not None:
+            least, most = sender.latency_s
             jitter_s[name] = most - least
         elif measured_s is not None:
             jitter_s[name] = measured_s
@@ -201,7 +203,7 @@ def _network_of(
         return {
             name
             for name, stream in merging.items()
-            if delays[name].value_s + hosts.most_s.get(name, 0.0) > interval_s(stream)
+            if delays[name].value_s + hosts.most_s.get(name, 0.0) > stream.interval_s
         }
 
     if merging and len(system.streams) > EVERY_METHOD:
@@ -285,3 +287,46 @@ def _flows(
                 lacking_bits=max(size.lacking_bits for size in sizes),
                 release_jitter_s=max(jitter_s.get(other.name, 0.0) for other in copies),
             )
+
+
+def stream_arrival_curve(
+    stream: Stream, packed: Sequence[Packed], longest_bits: float, line_bps: float
+) -> bounds.ArrivalCurve:
+    """Arrival curve of a stream at its first port, in bits on the line; valid with and without merged frames.
+
+    A source that hands over whole messages sends one burst per period. Other sources send evenly spaced
+    frames, cut in one of two ways. Either each message has its own frames, and its last frame may be short.
+    Or the messages are one stream of bytes in full frames. Let a message have n frames of f bits, the last of
+    r bits. Then at most ``f + (n - 2)(f - r)/n`` bits exceed the message's average rate. An unlimited stream
+    arrives at the rate of the first link.
+
+    Parameters
+    ----------
+    packed : sequence of Packed
+        Packets of the stream on each of its links.
+    longest_bits : float
+        Longest packet of the stream [b]; longer than a frame if several frames are merged.
+    line_bps : float
+        Rate of the stream's first link [b/s].
+    """
+    frame = max(on.frame.sum_bits for on in packed)
+    message = max(on.message.sum_bits for on in packed)
+    producer = stream.producer
+    burst = max(message if stream.sent_at_once else frame, longest_bits)
+    paced = 0.0 if stream.paced_fps is None else frame * stream.paced_fps
+    if producer is None:
+        return bounds.token_bucket(burst, paced or line_bps)
+    if stream.sent_at_once:
+        return bounds.token_bucket(burst, message / producer.period_s)
+    frames = producer.message_bytes / stream.payload_bytes
+    number = math.ceil(frames)
+    if 0 < paced < number * frame / producer.period_s:
+        return bounds.token_bucket(burst, paced)
+    before = max(number - 2, 0) * (number * frame - message) / number
+    steady = max(message, frame * frames) / producer.period_s
+    return bounds.arrival_curve(
+        (
+            bounds.TokenBucket(burst, number * frame / producer.period_s),
+            bounds.TokenBucket(burst + before, steady),
+        )
+    )

@@ -20,26 +20,26 @@ from icmodel.arrays import Floats
 from icmodel.estimate import BOTTLENECKS
 from icmodel.system import bounds
 from icmodel.system.network import Port, Stream, System
-from icmodel.system.packing import Packing
 from icmodel.system.prediction.bounding import WorstCase
 from icmodel.system.prediction.path_times import PathTimes
-from icmodel.system.prediction.queues import Queues, paced_bps, sent_at_once
+from icmodel.system.prediction.queues import Queues
 from icmodel.system.prediction.resources import (
     INTERFACE,
     PORT,
     SharedResources,
     is_elastic,
-    stated_buffers_bits,
 )
 from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.schedulers import Fifo, Gates, StrictPriority, greatest_rate_bps
 from icmodel.system.sharing import FULL, SAME
 from icmodel.system.sharing.allocation import Allocation
 from icmodel.system.sharing.loss import NOWHERE, Curve, expected_beyond, greatest_queue_bits
+from icmodel.system.traffic import Packing
 
 BUFFERS = "stated buffers"
 """Name of the method for a bound that adds up the sizes of stated buffers."""
 ARRIVING = "frames that arrive"
+SENT_AGAIN = "the buffer of {} may overflow, and what it drops is sent again after a timer"
 BUNCHED_S = 1.0
 """Least time between two bunches of frames [s]. If a host holds frames back
 for its greatest latency, it then sends them in a bunch. A dataset measures the greatest latency over a
@@ -67,6 +67,8 @@ class Buffers:
         Index of a stream -> loss of the stream; only streams that may lose frames.
     slowed : mapping
         Index of a TCP stream -> port whose full buffer may slow the stream to 0 b/s.
+    sent_again : mapping
+        Index of a TCP stream -> reason why it may wait for retransmissions.
     overflowing : frozenset of str
         Ports whose queue may exceed their buffer.
     queues : Queues
@@ -80,6 +82,7 @@ class Buffers:
 
     losses: Mapping[int, BufferLoss]
     slowed: Mapping[int, str]
+    sent_again: Mapping[int, str]
     overflowing: frozenset[str]
     queues: Queues
     bounds: WorstCase
@@ -95,9 +98,9 @@ def stated_buffers(
     paths: Sequence[PathTimes],
 ) -> Buffers:
     """Work out the frames that stated buffers drop, and limit queues and bounds to the buffer sizes."""
-    sizes_bits = stated_buffers_bits(system)
+    sizes_bits = system.stated_buffers_bits()
     if not sizes_bits:
-        return Buffers({}, {}, frozenset(), queues, worst, sizes_bits)
+        return Buffers({}, {}, {}, frozenset(), queues, worst, sizes_bits)
 
     drops: dict[int, list[BufferLoss]] = {}
     overflowing = set()
@@ -122,10 +125,17 @@ def stated_buffers(
         at = max(some, key=lambda loss: loss.high).at
         losses[index] = BufferLoss(min(max(value, low), high), low, high, at)
 
+    sent_again = {}
+    for index, stream in enumerate(system.streams.values()):
+        full = next((port for port in stream.path if port in overflowing), None)
+        if full is not None and is_elastic(stream):
+            sent_again[index] = SENT_AGAIN.format(full)
+
     ports = _buffered_ports(system, packets, sizes_bits)
     return Buffers(
         losses=losses,
         slowed=slowed,
+        sent_again=sent_again,
         overflowing=frozenset(overflowing),
         queues=_limited_queues(rates.resources, ports, queues),
         bounds=_limited_bounds(system, worst, ports, overflowing, paths),
@@ -353,7 +363,7 @@ def _losses_by_tcp(
     windows are stated and together fit into the buffer, no packet is dropped.
     """
     streams, resources = list(system.streams.values()), rates.resources
-    by_wire = rates.fastest.bottleneck == BOTTLENECKS.index("wire")
+    by_wire = rates.alone.fastest.bottleneck == BOTTLENECKS.index("wire")
     filling: dict[str, list[int]] = {}
     for index, resource in enumerate(rates.allocation.limiting.tolist()):
         key = None if resource == NOWHERE else resources.keys[resource]
@@ -406,7 +416,7 @@ def _meetings(
             before = stream.path[: stream.path.index(name)]
             line = system.ports[before[-1]]
             burst_bits = 8 * _burst_bytes(stream) * packed.ratio
-            fastest = rates.fastest.estimate("goodput_bps", index)
+            fastest = rates.alone.fastest.estimate("goodput_bps", index)
             at_once, made = _burst_bytes(stream) > stream.payload_bytes, stream.producer
             full = 1.0
             if made is not None and not at_once and made.message_bytes > stream.payload_bytes:
@@ -443,9 +453,7 @@ def _burst_bytes(stream: Stream) -> float:
     if stream.producer is None:
         return float(stream.payload_bytes)
     message_bytes = stream.producer.message_bytes
-    return (
-        message_bytes if sent_at_once(stream) else min(message_bytes, float(stream.payload_bytes))
-    )
+    return message_bytes if stream.sent_at_once else min(message_bytes, float(stream.payload_bytes))
 
 
 def _least_rates_bps(
@@ -469,7 +477,7 @@ def _least_rates_bps(
         elastic = sum(map(is_elastic, streams))
         for stream, burst, rate in zip(streams, bursts, rates, strict=True):
             known = not isinstance(port.scheduler, Gates) and elastic == is_elastic(stream)
-            left_bps = paced_bps(port, stream) - (math.fsum(rates) - rate)
+            left_bps = port.paced_bps(stream.priority) - (math.fsum(rates) - rate)
             slowed = left_bps * burst / math.fsum(bursts)
             found[name, stream.multicast_key] = slowed if known and left_bps > 0 else 0.0
     return found

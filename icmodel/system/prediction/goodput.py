@@ -1,18 +1,29 @@
-"""Goodput, loss and rates of a stream: numbers of its dataset, reduced by shared resources and buffers."""
+"""Goodput, loss and rates of a stream: numbers of its dataset, reduced by shared resources and buffers.
+
+All data of a stream must arrive. The exceptions are unlimited streams, and streams for which the system file allows a
+shortfall. If less data pass than must arrive, the stream's queue grows without limit.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from icmodel import units
-from icmodel.estimate import BOTTLENECKS, Estimate, absent
-from icmodel.system.prediction.buffers import BufferLoss
-from icmodel.system.prediction.result import derived
-from icmodel.system.prediction.throughput import StreamShare
+from icmodel.arrays import Ints
+from icmodel.estimate import BOTTLENECKS, Estimate, absent, limit_name
+from icmodel.requirement import MET, NOT_MET, UNDECIDED
+from icmodel.system.network import SIDES, Stream, System
+from icmodel.system.prediction.answers import Answers
+from icmodel.system.prediction.buffers import BufferLoss, Buffers
+from icmodel.system.prediction.resources import StreamShare
+from icmodel.system.prediction.result import Arrival, derived
+from icmodel.system.prediction.stated import StatedTimes
+from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.sharing import SAME
+from icmodel.system.traffic import Overload, PortLoad, overloads
 
 SPREAD = (0.62 / 0.94, 2.47 / 0.94)
 """Ratios of the least and the greatest goodput to the mean goodput, for ten TCP streams. The streams shared one 10 Gb/s
@@ -22,6 +33,158 @@ UNEVEN = "shares of a link differ by as much as in a published run of ten stream
 RECEIVED = re.compile("frames_per_s|packets_received_per_s|cpu_recv.*").fullmatch
 SENT = re.compile("sent_bps|packets_sent_per_s|cpu_send.*").fullmatch
 BY_WINDOW = "one window per round trip, taken as twice the latency of a single frame (assumed)"
+LOST = "all senders at once lose frames: no message arrives whole"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamGoodput:
+    """Goodput, loss and rates of one stream, and the bottleneck of its goodput.
+
+    Parameters
+    ----------
+    metrics : dict
+        Metrics by name. Latencies among them are those of the dataset, without the times of the system.
+    before_buffers : Estimate
+        Goodput before stated buffers drop frames [b/s].
+    limit, at : str
+        Name and location of the bottleneck, such as ``share`` and a port.
+    at_once : Estimate, optional
+        Goodput while all streams send a message at once [b/s]; ``None`` if the stream's messages are single frames,
+        or if no message arrives whole.
+    lost : str
+        Reason why no message arrives whole while all streams send one at once; empty if messages arrive.
+    """
+
+    metrics: dict[str, Estimate]
+    before_buffers: Estimate
+    limit: str
+    at: str
+    at_once: Estimate | None = None
+    lost: str = ""
+
+
+def stream_goodput(
+    index: int, rates: Throughput, stated: StatedTimes, buffers: Buffers
+) -> StreamGoodput:
+    """Goodput, loss and rates of one stream.
+
+    Parameters
+    ----------
+    index : int
+        Index of the stream in the system.
+    stated : StatedTimes
+        The stream, with the latency and core time that its devices state.
+    """
+    refused, loss = rates.alone.refused.get(index), buffers.losses.get(index)
+    goodput_of = _by_dataset if refused is None else _without_dataset
+    metrics, before = goodput_of(index, rates, stated, buffers)
+    limit, at = bottleneck(index, rates, metrics["goodput_bps"])
+    found = StreamGoodput(metrics, before, limit, at)
+    if rates.shares_at_once is None or stated.stream.frames_a_message == 1:
+        return found
+
+    # the goodput while all streams send a message at once; the sender's buffer holds the excess
+    share = rates.shares_at_once[index]
+    if loss is not None:
+        lost = f"all senders at once may lose frames at the buffer of {loss.at}: no message need arrive whole"
+        return replace(found, lost=lost)
+    lossy = not share.elastic and share.rate_bps < share.sent_bps * (1 - SAME)
+    if lossy and share.at not in buffers.sizes_bits:
+        return replace(found, lost=LOST)
+    share = replace(share, elastic=share.elastic or lossy)
+    if refused is None:
+        fastest = rates.alone.fastest.estimate("goodput_bps", index)
+        return replace(found, at_once=shared_goodput(fastest, share, fastest.high))
+    by_window = bool(rates.by_window[index])
+    at_once = _goodput_by_theory(share, stated, refused, by_window=by_window, at_once=True)
+    return replace(found, at_once=at_once)
+
+
+def _by_dataset(
+    index: int, rates: Throughput, stated: StatedTimes, buffers: Buffers
+) -> tuple[dict[str, Estimate], Estimate]:
+    """Metrics of a stream with a dataset, and its goodput before stated buffers.
+
+    The dataset answers for the stream beside other streams. Shared resources and buffers limit the goodput.
+    """
+    share, other_shares = rates.shares[index], rates.other_shares(index)
+    own = {name: rates.beside.estimate(name, index) for name in rates.beside.metrics}
+    most_bps = rates.alone.requested.estimate("goodput_bps", index).high
+    goodput, *others = (
+        in_whole_frames(shared_goodput(own["goodput_bps"], one, most_bps), one)
+        for one in (share, *other_shares)
+    )
+    goodput = with_other_shares(goodput, others)
+    goodput = stated.with_least_core_time(goodput, share, own["goodput_bps"].high)
+    if rates.by_window[index]:
+        goodput = windowed(goodput)
+    before = goodput
+    goodput = slowed(after_buffer(goodput, buffers.losses.get(index)), buffers.slowed.get(index))
+
+    own = stated.measured(own)
+    metrics = proportional_rates(own, goodput, share, stated.stream.requested_goodput_bps)
+    metrics["goodput_bps"] = goodput
+    if "loss_rate" in own:
+        metrics["loss_rate"] = loss_rate(
+            own["loss_rate"], goodput, own["goodput_bps"], share, other_shares
+        )
+    return metrics, before
+
+
+def _without_dataset(
+    index: int, rates: Throughput, stated: StatedTimes, buffers: Buffers
+) -> tuple[dict[str, Estimate], Estimate]:
+    """Metrics of a stream without a dataset, and its goodput before stated buffers.
+
+    If both devices state their latency, they pass all that the network passes. Otherwise theory gives an upper limit.
+    """
+    share, other_shares = rates.shares[index], rates.other_shares(index)
+    by_window, why = bool(rates.by_window[index]), rates.alone.refused[index]
+    goodput, *others = (
+        _goodput_by_theory(one, stated, why, by_window=by_window) for one in (share, *other_shares)
+    )
+    before, loss = slowed(goodput, buffers.slowed.get(index)), buffers.losses.get(index)
+    if stated.passes_whole(share):
+        before = with_other_shares(before, others)
+        goodput = after_buffer(before, loss)
+        sent = replace(before, value=share.sent_bps, low=share.sent_bps, high=share.sent_bps)
+        lost = loss_rate(stated.constant(0.0), goodput, sent, share, other_shares)
+        return {"goodput_bps": goodput, "loss_rate": lost}, before
+    metrics = {"goodput_bps": after_buffer(before, loss)}
+    if loss is not None:
+        metrics["loss_rate"] = loss_by_theory(loss, why)
+    return metrics, before
+
+
+def _goodput_by_theory(
+    share: StreamShare, stated: StatedTimes, why: str, *, by_window: bool, at_once: bool = False
+) -> Estimate:
+    """Goodput of a stream without a dataset, before stated buffers.
+
+    Devices that both state their latency pass all that the network passes. Otherwise the links give
+    only an upper limit.
+
+    Parameters
+    ----------
+    why : str
+        Reason why no dataset answers.
+    at_once : bool
+        Whether ``share`` assumes that all streams send whole messages at the same moment.
+    """
+    requested_bps = stated.stream.requested_goodput_bps
+    if not stated.both:
+        goodput = goodput_by_theory(share, why)
+    else:
+        sent_bps = share.rate_bps if at_once else requested_bps
+        if not math.isfinite(sent_bps):
+            goodput = goodput_by_theory(share, "a sender without a rate may fill its own buffers")
+        elif by_window:
+            goodput = windowed(replace(stated.constant(sent_bps), value=share.rate_bps, low=0.0))
+        else:
+            most_bps = math.inf if at_once else sent_bps
+            goodput = shared_goodput(stated.constant(sent_bps), share, most_bps)
+    goodput = in_whole_frames(goodput, share)
+    return stated.with_least_core_time(goodput, share, requested_bps)
 
 
 def shared_goodput(own: Estimate, share: StreamShare, most_bps: float = math.inf) -> Estimate:
@@ -92,14 +255,7 @@ def in_whole_frames(goodput: Estimate, share: StreamShare) -> Estimate:
 
 
 def with_other_shares(goodput: Estimate, others: Iterable[Estimate]) -> Estimate:
-    """Lower the low of a goodput to the least low of the stream's other shares.
-
-    Parameters
-    ----------
-    others : iterable of Estimate
-        Goodputs in other cases [b/s]: with one queue in each host that limits a stream, and with all streams sending
-        the most.
-    """
+    """Lower the low of a goodput to the least low among ``others``, the goodputs with `Throughput.other_shares`."""
     low = min((one.low for one in others if not one.absent), default=math.inf)
     if goodput.absent or not low < goodput.low * (1 - SAME):
         return goodput
@@ -107,15 +263,23 @@ def with_other_shares(goodput: Estimate, others: Iterable[Estimate]) -> Estimate
     return derived(goodput, (goodput.value, low, goodput.high), ("derived",), why)
 
 
-def after_buffer(goodput: Estimate, loss: BufferLoss) -> Estimate:
-    """Subtract from a goodput the part that full buffers drop."""
-    if goodput.absent:
+def after_buffer(goodput: Estimate, loss: BufferLoss | None) -> Estimate:
+    """Subtract from a goodput the part that full buffers drop; ``loss`` is None if they drop nothing."""
+    if goodput.absent or loss is None:
         return goodput
     kept = (1 - loss.value, 1 - loss.high, 1 - loss.low)
     ends = (end * part for end, part in zip(goodput.ends, kept, strict=True))
     low, high = (units.format_ratio(ratio, 2) for ratio in (loss.low, loss.high))
     why = f"the buffer of {loss.at} drops {low} to {high}"
     return derived(goodput, ends, ("derived", "assumed"), why)
+
+
+def slowed(goodput: Estimate, port: str | None) -> Estimate:
+    """Lower the low of a TCP stream's goodput to 0 if the full buffer of ``port`` may slow the stream down."""
+    if port is None or goodput.absent:
+        return goodput
+    why = f"other classes fill the buffer of {port}: TCP may slow down to nothing"
+    return derived(goodput, (goodput.value, 0.0, goodput.high), ("derived", "assumed"), why)
 
 
 def loss_by_theory(loss: BufferLoss, why: str) -> Estimate:
@@ -140,7 +304,7 @@ def loss_rate(
     goodput : Estimate
         Goodput that arrives [b/s].
     other_shares : iterable of StreamShare
-        Shares in other cases: with one queue in each host that limits a stream, and with all streams sending the most.
+        Shares in the other cases, see `Throughput.other_shares`.
     """
     loss = _loss_at_values(own, goodput, own_goodput, share)
     most = max(one.greatest_loss for one in other_shares)
@@ -194,20 +358,126 @@ def proportional_rates(
     return metrics
 
 
-def bottleneck(code: int, share: StreamShare, own: Estimate, goodput: Estimate) -> tuple[str, str]:
-    """Name and location of a stream's bottleneck.
+def bottleneck(index: int, rates: Throughput, goodput: Estimate) -> tuple[str, str]:
+    """Name and location of a stream's bottleneck, given the goodput that arrives [b/s].
 
     If no shared resource limits the stream, this is the bottleneck in the dataset's answer.
+    """
+    share, code = rates.shares[index], int(rates.beside.bottleneck[index])
+    own = rates.beside.estimate("goodput_bps", index)
+    less = not goodput.value >= own.value * (1 - SAME)
+    limited = share.limited_at is not None and (share.by_host or share.crowded or less)
+    limit, at = (share.limit, share.at) if limited or code < 0 else (BOTTLENECKS[code], "")
+    by_window = limit == "request" and rates.by_window[index]
+    return ("window" if by_window else limit), at
+
+
+# --- arrival of all data ----------------------------------------------------------------------
+
+
+def overloaded_streams(
+    system: System, at_ports: Iterable[PortLoad]
+) -> Mapping[str, Sequence[Overload]]:
+    """Find the overloaded ports on the path of each stream: name of the stream -> overloads.
+
+    Unlimited streams, and streams without an overloaded port, are left out.
+    """
+    found: dict[str, list[Overload]] = {}
+    for overload in overloads(at_ports):
+        for stream in overload.load.streams:
+            found.setdefault(stream.name, []).append(overload)
+    # in the load of a port, only the first copy of a multicast set counts
+    for copies in system.multicast_sets().values():
+        shared = [overload for copy in copies for overload in found.get(copy.name, ())]
+        for copy in copies:
+            met = [overload for overload in shared if overload.load.port.name in copy.path]
+            if met:
+                found[copy.name] = list(
+                    {overload.load.port.name: overload for overload in met}.values()
+                )
+    return found
+
+
+def overloaded_hosts(system: System, alone: Answers, sent_with: Ints) -> dict[str, str]:
+    """Find the streams whose host surely has too few cores: name of the stream -> reason as a sentence.
+
+    The dataset gives the busy cores per b/s of the stream alone, or the host states its core time. A stream needs at
+    least this core time per bit, multiplied by the goodput that must arrive. A host needs the sum over all its streams.
+    """
+    needed: dict[str, dict[str, float]] = {}
+    for index, stream in enumerate(system.streams.values()):
+        most_bps = float(alone.ends("goodput_bps")[2, index])
+        for end, side in SIDES:
+            if side == "send" and sent_with[index] != index:
+                continue
+            device = system.devices[getattr(stream, end)]
+            least = float(alone.ends(f"cpu_{side}_cores")[1, index])
+            per_bit = least / most_bps if least > 0 and most_bps > 0 else 0.0
+            if device.latency_s is not None:
+                per_bit = stream.core_time_per_bit_s(device, side)[0]
+            if per_bit > 0:
+                busy = needed.setdefault(device.name, {})
+                busy[stream.name] = per_bit * stream.must_arrive_bps
+    reasons: dict[str, str] = {}
+    for name, busy in needed.items():
+        cores, total = system.devices[name].cores, math.fsum(busy.values())
+        if cores is not None and total > cores * (1 + SAME):
+            first, *more = busy
+            others = f" and {len(more)} more" if more else ""
+            why = (
+                f"{name} needs at least {total:.4g} busy cores of its {cores} for the stream {first}{others}: "
+                "give the host more cores, or the streams less data"
+            )
+            reasons |= dict.fromkeys(busy, why)
+    return reasons
+
+
+def arrival(
+    system: System,
+    stream: Stream,
+    goodput: Estimate,
+    limit: str,
+    overloaded: Sequence[Overload] = (),
+    full_host: str = "",
+) -> Arrival:
+    """Decide whether the data of a stream arrive.
 
     Parameters
     ----------
-    code : int
-        The dataset's bottleneck, as in `Answers.bottleneck`.
-    own, goodput : Estimate
-        Goodput from the dataset, and goodput that arrives [b/s].
+    goodput : Estimate
+        Goodput that the stream gets [b/s].
+    limit : str
+        Bottleneck of the stream.
+    overloaded : sequence of Overload
+        Overloaded ports on the stream's path.
+    full_host : str
+        Reason why a host of the stream surely has too few cores; empty otherwise.
     """
-    less = not goodput.value >= own.value * (1 - SAME)
-    limited = share.limited_at is not None and (share.by_host or share.crowded or less)
-    if not limited and code >= 0:
-        return BOTTLENECKS[code], ""
-    return share.limit, share.at
+    late = next((overload.sentence(system) for overload in overloaded if overload.within_s), "")
+    least_bps = stream.must_arrive_bps * (1 - SAME)
+    if least_bps <= 0 or goodput.low >= least_bps:
+        return Arrival(MET, "", late)
+    if goodput.absent:
+        return Arrival(UNDECIDED, goodput.why, late)
+    full = next(
+        (overload for overload in overloaded if not overload.within_s and overload.beyond_allowed),
+        None,
+    )
+    if goodput.value < least_bps and (full is not None or full_host):
+        return Arrival(NOT_MET, full.sentence(system) if full else full_host, late)
+    limited = (
+        "" if limit == "request" or not limit_name(limit) else f", limited by {limit_name(limit)}"
+    )
+    required = units.format_bps(stream.must_arrive_bps)
+    if goodput.high < least_bps:
+        most = units.format_bps(goodput.high, 4)
+        why = f"at most {most} pass of {required} that must arrive{limited}"
+        return Arrival(NOT_MET, why, late)
+    low = units.format_bps(goodput.low, 4)
+    if goodput.basis == "theory":
+        why = f"hosts may let less than {required} pass: {goodput.why}"
+    elif not limited and goodput.why:
+        why = f"no more than {low} surely pass of {required}: {goodput.why}"
+    else:
+        why = f"no more than {low} surely pass of {required} that must arrive{limited}"
+    return Arrival(UNDECIDED, why, late)

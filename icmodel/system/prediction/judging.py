@@ -10,9 +10,8 @@ from icmodel import units
 from icmodel.estimate import Estimate, absent, weakest
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, Verdict, judge
 from icmodel.system.network import MESSAGE, Device, Stream, StreamRequirement, System
-from icmodel.system.prediction.arrival import OF_TIME
 from icmodel.system.prediction.bounding import NETWORK
-from icmodel.system.prediction.result import Judged, StreamPrediction, SystemPrediction
+from icmodel.system.prediction.result import OF_TIME, Judged, StreamPrediction, SystemPrediction
 from icmodel.system.sharing import SAME
 from icmodel.usecase.derivation import ARRIVES, IN_TIME
 from icmodel.usecase.judging import StreamBounds, estimate_for

@@ -1,312 +1,104 @@
-"""Latency of a stream in a system: the latency from its dataset, plus the times of path and queues."""
+"""Latency of a stream in a system: of its frames, and of whole messages of several frames.
+
+A frame's latency comes from the stream's dataset, from the devices that state it, or from theory. The delays of path
+and queues are added.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from icmodel import units
 from icmodel.arrays import Floats
 from icmodel.estimate import Estimate, absent
 from icmodel.fits.hosts import GROWTH, HELD
 from icmodel.laws.metrics import in_order
-from icmodel.system.network import Stream, Switch, System
-from icmodel.system.prediction.bounding import WorstCase
+from icmodel.message import Message, sent_at_once
+from icmodel.system.network import Stream
+from icmodel.system.prediction.buffers import Buffers
+from icmodel.system.prediction.delays import MEDIAN, QUANTILES, RULES, AddedLatency
+from icmodel.system.prediction.goodput import StreamGoodput
 from icmodel.system.prediction.path_times import PathTimes
-from icmodel.system.prediction.queues import Queues, sent_at_once
-from icmodel.system.prediction.resources import PORT
-from icmodel.system.prediction.result import derived
-from icmodel.system.prediction.throughput import Throughput
+from icmodel.system.prediction.result import OF_TIME, derived
+from icmodel.system.prediction.stated import StatedTimes
+from icmodel.system.prediction.throughput import MOST_ENDPOINTS, Throughput
+from icmodel.system.prediction.windows import SMALL_WINDOW, StreamWindow
 from icmodel.system.sharing import SAME
-from icmodel.system.sharing.loss import SHORTEST_S
-from icmodel.system.sharing.waiting import quantile_s
 
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
-MEDIAN = 0.5
-RUNS = 0.95
-"""Quantile of the waits that is used as the upper limit of a stream's mean wait in a run.
-
-Each run has its own phases, so the mean wait of 5 % of runs exceeds this quantile.
-"""
-ANYWHERE = 0.45
-"""Half-width of the interval for the mean fill level of a full port's buffer, around one half.
-
-The interval covers 90 % of all levels from empty to full.
-"""
-NOT_FULL = 0.1
-"""Greatest empty fraction of an overloaded port's buffer (assumed); such a buffer counts as full."""
-BUNCHED = 0.25
-"""Range of a sender's stated latency that may bunch frames, over the time from one frame to the next (assumed)."""
 MOST_LOG = 500.0
 """Greatest logarithm of a factor, so that the factor fits into a float."""
-RULES = ("derived", "assumed")
-"""Bases (kinds of evidence) of a latency after times of path or queues are added."""
 HOSTS_ADD = "hosts add to it"
+MESSAGE_TIMES = ("latency_mean_s", "latency_p99_s", "latency_max_s")
+"""Latencies of whole messages that are reported as absent if no message arrives whole."""
 
 
-@dataclass(frozen=True)
-class AddedLatency:
-    """Times that path and queues add to a stream's latency from its dataset.
-
-    Parameters
-    ----------
-    shifts_s : mapping
-        Fixed times by cause [s], as in `PathTimes.shifts_s`.
-    queues_s : mapping
-        Mean wait by port [s].
-    mean_s, std_s : float
-        Mean and standard deviation of the wait in all queues together [s].
-    once_s : float
-        Wait if every other stream sends its burst once [s].
-    quantiles_s : mapping
-        Fraction of frames -> wait that this fraction does not exceed [s].
-    worst_s : float
-        Wait that no frame exceeds, from the bound of the network [s]; infinite without a bound.
-    between_s : float
-        Time to drain the buffers of full ports whose level is anywhere between empty and full [s].
-    stays_full_s : float
-        Time to drain the buffers of overloaded ports, which stay full [s].
-    meanwhile_s : float
-        Time that full ports spend on packets of other streams while the frame's own packets arrive [s].
-    floor_s : float
-        Time that no frame falls below on its path [s].
-    bunched : bool
-        Whether frames of a stream on the path may come in bunches, so that waits may be as long as the worst case.
-    why : str
-        Reason why the wait is unknown; empty if the wait is known.
-    """
-
-    shifts_s: Mapping[str, float]
-    queues_s: Mapping[str, float]
-    mean_s: float
-    std_s: float
-    once_s: float
-    quantiles_s: Mapping[float, float]
-    worst_s: float = math.inf
-    between_s: float = 0.0
-    stays_full_s: float = 0.0
-    meanwhile_s: float = 0.0
-    floor_s: float = 0.0
-    bunched: bool = False
-    why: str = ""
-
-    @property
-    def full_s(self) -> float:
-        """Time to drain the buffers of all full ports [s]; 0 if none is full."""
-        return self.between_s or self.stays_full_s
-
-    @property
-    def nothing(self) -> bool:
-        """Whether path and queues add no time, so that the latency is that of the dataset."""
-        bunched = self.bunched and self.worst_s > SHORTEST_S
-        added = self.mean_s or self.full_s or self.why or bunched
-        return not (added or any(self.shifts_s.values()))
-
-    def wait_s(self, statistic: str) -> float:
-        """Wait in queues [s] that is added to a statistic of the latency: a mean, a quantile or the maximum."""
-        if statistic == "mean":
-            return self.mean_s
-        return self.quantiles_s[QUANTILES[statistic]] if statistic in QUANTILES else self.once_s
-
-    def applied(self, name: str, own: Estimate, mean: Estimate) -> Estimate:
-        """Add the times of path and queues to one latency metric of the dataset.
-
-        Parameters
-        ----------
-        name : str
-            Name of the metric.
-        own, mean : Estimate
-            The metric and the mean latency, both from the dataset.
-        """
-        if own.absent:
-            return own
-        statistic = name.removeprefix("latency_").removesuffix("_s")
-        if self.nothing:
-            floor_s = -math.inf if statistic == "std" else self.floor_s
-            value, low, high = (max(end, floor_s) for end in own.ends)
-            return replace(own, value=value, low=low, high=high)
-        if statistic == "std":
-            if self.why:
-                return absent(self.why)
-            return self._with_reasons(own, (math.hypot(end, self.std_s) for end in own.ends))
-        shift = math.fsum(self.shifts_s.values())
-        value, low, high = (max(end + shift, self.floor_s) for end in own.ends)
-        if self.why:  # the wait adds any time
-            return replace(own, value=math.nan, low=low, high=math.inf, why=self.why)
-        if statistic == "min":
-            return self._with_reasons(own, (value, low, high))
-        if statistic == "max":
-            full = self.between_s + self.stays_full_s + self.meanwhile_s
-            known = math.isfinite(self.worst_s) or self.bunched
-            worst = max(self.once_s, self.worst_s) if known else self.once_s
-            return self._with_reasons(own, (value + self.once_s + full, low, high + worst + full))
-        wait = self.wait_s(statistic)
-        if statistic != "mean" and not mean.absent:
-            # the squares of the deviations from both means add up (assumed)
-            host, queue = own.value - mean.value, wait - self.mean_s
-            beyond = max(math.hypot(host, queue) - abs(host), 0.0)
-            wait = self.mean_s + beyond * math.copysign(1, queue)
-        wait += self.meanwhile_s
-        value = value + wait + self.between_s / 2 + self.stays_full_s
-        unsure = ANYWHERE * self.between_s + NOT_FULL * self.stays_full_s
-        below = math.hypot(own.value - own.low, wait + unsure)
-        most_s = self.worst_s if self.bunched else self.quantiles_s[RUNS]
-        more = max(most_s - self.mean_s, 0.0)
-        above = math.hypot(own.high - own.value, more + unsure)
-        return self._with_reasons(own, (value, value - below, value + above))
-
-    def _with_reasons(self, own: Estimate, ends: Iterable[float]) -> Estimate:
-        """Make a latency with the given value, low and high, whose reason lists the added times."""
-        return derived(own, ends, RULES, *self.reasons)
-
-    @cached_property
-    def reasons(self) -> tuple[str, ...]:
-        """The added times in words, for the reason of a latency."""
-        reasons = []
-        if self.queues_s:
-            where = max(self.queues_s, key=lambda port: self.queues_s[port])
-            wait = units.format_seconds(self.mean_s, 3)
-            reasons.append(f"{wait} of it in queues, most of that at {where}")
-        if self.between_s:
-            reasons.append("buffers of full ports between empty and full")
-        if self.stays_full_s:
-            reasons.append("buffers that stay full")
-        shifts = ((cause, time) for cause, time in self.shifts_s.items() if time)
-        reasons += [f"{cause} {units.format_seconds(time, 3)}" for cause, time in shifts]
-        return tuple(reasons)
-
-
-def added_latencies(
-    system: System,
+def frame_latencies(
+    index: int,
     rates: Throughput,
-    queues: Queues,
-    worst: WorstCase,
-    paths: Sequence[PathTimes],
-) -> list[AddedLatency]:
-    """Add up the times of path and queues of each stream.
-
-    Means and quantiles of waits hold for independent phases. They are computed for each port, and added
-    up as if ports were independent. If ports depend on each other, the sum may be too large. So a mean
-    wait is limited to the worst over all phases, and a quantile to the greatest wait. An upper quantile
-    is at least the mean, since the phases of a run do not change.
-
-    An elastic stream that gets less than it requests makes a queue of its own. The dataset's latency for
-    a request that is not achieved already includes that queue.
-    """
-    worst_s = np.array(
-        [
-            max(worst.network[name].value_s - path.least_s, 0.0) + path.bucket_s
-            if name in worst.network
-            else math.inf
-            for name, path in zip(system.streams, paths, strict=True)
-        ]
-    )
-    endless = np.isinf(queues.mean_s)
-    mean = np.minimum(np.where(endless, 0.0, queues.mean_s).sum(axis=1), worst_s)
-    variance = np.where(endless, 0.0, queues.variance_s2).sum(axis=1)
-    once = np.clip(queues.burst_s.sum(axis=1), mean, worst_s)
-    std = np.minimum(np.sqrt(variance), once).tolist()
-    quantiles = {
-        share: np.clip(quantile_s(mean, variance, share), mean * (share > MEDIAN), once).tolist()
-        for share in (*QUANTILES.values(), RUNS)
-    }
-    shared, added = rates.resources, []
-    bunched = bunched_ports(system)
-    for k, (stream, path) in enumerate(zip(system.streams.values(), paths, strict=True)):
-        held_back = rates.held_back[k]
-        gives_way = bool(held_back and shared.flows.elastic[k])
-        resources = shared.flows.path[k, np.flatnonzero(endless[k])].tolist()
-        full = [
-            resource
-            for resource in resources
-            if not held_back or (rates.overloaded[resource] and not gives_way)
-        ]
-        sender_too = not held_back or k in rates.refused
-        between_s, stays_full_s, why = _drain_s(system, rates, full, sender_too=sender_too)
-        added.append(
-            AddedLatency(
-                shifts_s=path.shifts_s,
-                queues_s={
-                    port: float(queues.mean_s[k, hop])
-                    for hop, port in shared.ports(k)
-                    if 0 < queues.mean_s[k, hop] < np.inf
-                },
-                mean_s=float(mean[k]),
-                std_s=std[k],
-                once_s=float(once[k]),
-                quantiles_s={share: of[k] for share, of in quantiles.items()},
-                worst_s=float(worst_s[k]),
-                between_s=between_s,
-                stays_full_s=stays_full_s,
-                meanwhile_s=float(queues.meanwhile_s[k, endless[k]].sum()) if full else 0.0,
-                floor_s=path.floor_s,
-                bunched=not bunched.isdisjoint(stream.path),
-                why=why,
-            )
-        )
-    return added
-
-
-def bunched_ports(system: System) -> set[str]:
-    """Ports on the paths of streams whose frames a sender may bunch, by the range of the latency that it states.
-
-    If a frame is delayed and the next one is not, they come closer. Waits at ports are computed for frames that keep
-    their distance, and hold unless the range reaches `BUNCHED` of this distance.
-    """
-    ports = set()
-    for stream in system.streams.values():
-        made, latency_s = stream.producer, system.devices[stream.source].latency_s
-        if made is None or latency_s is None:
-            continue
-        frames = 1 if sent_at_once(stream) else stream.frames_a_message
-        if latency_s[1] - latency_s[0] >= BUNCHED * made.period_s / frames:
-            ports |= set(stream.path)
-    return ports
-
-
-def _drain_s(
-    system: System, rates: Throughput, full: Sequence[int], *, sender_too: bool
-) -> tuple[float, float, str]:
-    """Times to drain the buffers of full ports [s]: of buffers between empty and full, and of buffers that stay full.
-
-    A shaped class drains its queue at the rate that the scheduler leaves to it. The third value is the reason why the
-    times are unknown; empty if they are known.
+    stated: StatedTimes,
+    goodput: StreamGoodput,
+    added: AddedLatency,
+    buffers: Buffers,
+    path: PathTimes,
+) -> dict[str, Estimate]:
+    """Latencies of a stream's frames, by metric.
 
     Parameters
     ----------
-    full : sequence of int
-        Indices of the full resources on the path of the stream.
-    sender_too : bool
-        Whether to count the sender's own port. The latency of a request that is not achieved already
-        includes the queue of that port.
+    index : int
+        Index of the stream in the system.
+    stated : StatedTimes
+        The stream, with the latency that its devices state.
     """
-    drains_s: dict[str, float] = {}
-    stay_full = set()
-    for resource in full:
-        kind, name, _ = rates.resources.keys[resource]
-        port = system.ports[name]
-        node = system.node(port.node)
-        if not isinstance(node, Switch) and not sender_too:
-            continue
-        buffer = node.buffer_bytes if isinstance(node, Switch) else None
-        if buffer is None:
-            why = f"{name} is full, and the wait there depends on its buffer: give buffer"
-            return 0.0, 0.0, why
-        rate_bps = port.rate_bps
-        if kind == PORT:  # a starved class has a finite time
-            rate_bps = max(float(rates.allocation.available[resource]), SAME * rate_bps)
-        drains_s[name] = max(drains_s.get(name, 0.0), buffer * 8 / rate_bps)
-        if rates.overloaded[resource]:
-            stay_full.add(name)
-    stays_full_s = math.fsum(time for name, time in drains_s.items() if name in stay_full)
-    return math.fsum(drains_s.values()) - stays_full_s, stays_full_s, ""
+    stream, share, refused = stated.stream, rates.shares[index], rates.alone.refused.get(index)
+    if stated.passes_whole(share):
+        own = stated.latencies(path)
+        least_s = own["latency_min_s"].low + path.application_s
+        found = latencies(own, added)
+        return {name: replace(one, low=min(one.low, least_s)) for name, one in found.items()}
+    if refused is not None:
+        found = latencies_by_theory(stream, path, added, refused)
+        return stated.beside_theory(found) if stated.ends else found
+
+    own = {name: one for name, one in goodput.metrics.items() if name.startswith("latency_")}
+    if rates.held_back[index] and share.elastic:
+        own |= congested_latencies(index, rates, goodput.before_buffers, added.together)
+    elif added.full_s:
+        own |= rates.alone.requested.latencies(index)  # the wait at the full port is added later
+    if stated.ends:
+        own = stated.beside_dataset(own, path.contained_s)
+    found = latencies(own, added)
+    if stated.ends:
+        found |= stated.at_least(found)
+    greatest, sent_again = found.get("latency_max_s", absent("")), buffers.sent_again.get(index, "")
+    if sent_again and not greatest.absent:
+        ends = (greatest.value, greatest.low, math.inf)
+        found["latency_max_s"] = derived(greatest, ends, ("assumed",), sent_again)
+    return found
 
 
 # --- latencies with a dataset -----------------------------------------------------------------
+
+
+def congested_latencies(
+    index: int, rates: Throughput, goodput: Estimate, together: int
+) -> dict[str, Estimate]:
+    """Latencies of a TCP stream that gets less than it requests because of other streams.
+
+    The latencies of the stream alone, at an unlimited rate, are multiplied by a ratio. The ratio is the stream's
+    goodput alone, divided by its goodput beside the others.
+    """
+    fastest = rates.alone.fastest.estimate("goodput_bps", index)
+    if fastest.absent or not 0 < goodput.value < fastest.value * (1 - SAME):
+        return {}
+    slowest = max(goodput.low, goodput.value / MOST_ENDPOINTS)
+    reached = (goodput.value, max(goodput.high, goodput.value), slowest)
+    ratios = [fastest.value / rate for rate in reached]
+    known = rates.alone.fastest.latencies(index)
+    return {name: congested_latency(own, ratios, together) for name, own in known.items()}
 
 
 def latencies(own: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Estimate]:
@@ -400,7 +192,7 @@ def latencies_by_theory(
         Reason why no dataset answers.
     """
     least = path.application_s + min(path.least_s, path.last_frame_s)
-    shorter = 0.0 if sent_at_once(stream) else (path.last_frame_s - path.least_s) / path.frames
+    shorter = 0.0 if stream.sent_at_once else (path.last_frame_s - path.least_s) / path.frames
     full = path.application_s + path.least_s
     mean = path.application_s + path.least_s + shorter
     found = {"latency_std_s": absent(why)}
@@ -411,3 +203,98 @@ def latencies_by_theory(
             value, least, math.inf, "theory", reason, ("theory",)
         )
     return found
+
+
+# --- whole messages ---------------------------------------------------------------------------
+
+
+def message_times(
+    frames: Mapping[str, Estimate],
+    window: StreamWindow,
+    goodput: StreamGoodput,
+    path: PathTimes,
+) -> dict[str, Estimate]:
+    """Latencies of whole messages of several frames, if all streams send such messages at once.
+
+    ``frames`` has the latencies of frames by metric. The result is empty if a message is one frame.
+    """
+    if goodput.at_once is None and not goodput.lost:
+        return {}
+    frames = {
+        name: latency
+        for name, latency in frames.items()
+        if name.startswith("latency_") and name != "latency_std_s"
+    }
+    if (windows := window.windows_a_message) > 1:
+        # each window waits for the acknowledgement of a frame of the one before
+        return {
+            name: replace(one, low=windows * one.low + (windows - 1) * path.passing_s)
+            for name, one in unknown_times(frames, SMALL_WINDOW).items()
+        }
+    if goodput.at_once is None:
+        return dict.fromkeys((*frames, *MESSAGE_TIMES), absent(goodput.lost))
+    return {
+        name: _message_time(window.stream, frame, goodput.at_once, path.behind_bytes)
+        for name, frame in frames.items()
+    }
+
+
+def _message_time(
+    stream: Stream, frame: Estimate, goodput: Estimate, behind_bytes: float
+) -> Estimate:
+    """Latency of a whole message, derived from the latency of its last frame.
+
+    If the frame's latency has no upper limit, the result is at least the time to transfer the message's bytes.
+    """
+    if paced_s := stream.last_frame_paced_s:
+        value, low, high = (end + paced_s for end in frame.ends)
+        why = "; ".join(filter(None, (frame.why, "frames at the rate")))
+        return replace(frame, value=value, low=low, high=high, why=why)
+    if math.isfinite(frame.high):
+        size_bytes = 0.0 if stream.producer is None else stream.producer.message_bytes
+        message = Message(max(size_bytes, stream.payload_bytes + behind_bytes))
+        return sent_at_once(message, stream.payload_bytes, frame, goodput)
+    if not goodput.high > 0:
+        return frame
+    before_s = 8 * behind_bytes / goodput.high
+    return replace(frame, value=frame.value + before_s, low=frame.low + before_s)
+
+
+# --- latencies of streams whose data may not arrive -------------------------------------------
+
+
+def without_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
+    """Metrics of a stream whose queue grows without limit, with all latencies absent."""
+    none = absent(f"its queue grows without limit: {why}")
+    return {
+        name: none if name.startswith(OF_TIME) else estimate for name, estimate in metrics.items()
+    }
+
+
+def unknown_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
+    """Metrics of a stream whose frames may wait any time, for the reason ``why``: of latencies only the low is known."""
+    unknown = {}
+    for name, estimate in metrics.items():
+        if not name.startswith(OF_TIME):
+            unknown[name] = estimate
+        elif math.isnan(estimate.low) or name.endswith("_std_s"):
+            unknown[name] = absent(why)
+        else:
+            unknown[name] = replace(estimate, value=math.nan, high=math.inf, why=why)
+    return unknown
+
+
+def times_of_arrivals(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """If not all data of a stream arrive, note in the stream's latencies that only arriving data count."""
+    return {
+        name: replace(estimate, why="; ".join(filter(None, (estimate.why, "of what arrives"))))
+        if name.startswith(OF_TIME) and not estimate.absent
+        else estimate
+        for name, estimate in metrics.items()
+    }
+
+
+def limited_to(most_s: float, time: Estimate) -> Estimate:
+    """Limit a latency to its bound [s]; unknown ends stay unknown."""
+    value, low, high = (min(end, most_s) for end in time.ends)
+    return replace(time, value=value, low=low, high=high)

@@ -18,9 +18,9 @@ import numpy as np
 
 from icmodel.arrays import Floats
 from icmodel.system.network import Stream, System
-from icmodel.system.packing import Packed, Packets, Packing
 from icmodel.system.prediction.answers import StreamQuestions
 from icmodel.system.sharing import SAME
+from icmodel.system.traffic import Packed, Packets, Packing
 
 SWITCHES, CABLES, APPLICATION = "switches", "cables", "the application"
 CUT_THROUGH = "cut-through"

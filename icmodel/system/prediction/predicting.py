@@ -11,9 +11,7 @@ from icmodel.errors import NetworkError
 from icmodel.keywords import checks_keywords
 from icmodel.model import Model
 from icmodel.system.files import notes_on_usecase
-from icmodel.system.loads import port_loads
 from icmodel.system.network import System
-from icmodel.system.packing import packing
 from icmodel.system.prediction.answers import DatasetChoice, stream_questions
 from icmodel.system.prediction.bounding import (
     NOT_REQUESTED,
@@ -22,14 +20,17 @@ from icmodel.system.prediction.bounding import (
     worst_case,
 )
 from icmodel.system.prediction.buffers import stated_buffers
+from icmodel.system.prediction.delays import added_latencies
 from icmodel.system.prediction.judging import judge_requirements
-from icmodel.system.prediction.latency import added_latencies
 from icmodel.system.prediction.path_times import path_times
 from icmodel.system.prediction.queues import port_queues
 from icmodel.system.prediction.result import SystemPrediction
+from icmodel.system.prediction.stated import stated_times
 from icmodel.system.prediction.streams import stream_predictions
 from icmodel.system.prediction.throughput import throughput
 from icmodel.system.prediction.usage import device_usage, link_usage
+from icmodel.system.prediction.windows import stated_windows
+from icmodel.system.traffic import packing, port_loads
 
 
 @checks_keywords
@@ -101,24 +102,32 @@ def predict(
     choice = DatasetChoice(dataset, variant, cache)
     packets = packing(system)
     at_ports = tuple(port_loads(system, packets))
+    stated = stated_times(system)
 
-    # ask the datasets, and share the resources among streams
+    # ask the datasets for each stream alone
     questions = stream_questions(system, choice)
+    gaps = tuple(questions.gaps(system))
     paths = path_times(system, packets, questions)
-    rates = throughput(system, packets, questions, paths)
+    windows = stated_windows(questions, paths, stated)
+    questions = questions.limited_to(windows.limit_bps)
+    alone = questions.ask_alone()
+
+    # share the resources among the streams
+    rates = throughput(system, packets, questions, alone, windows)
 
     # waits at ports: the average, the worst case, and the limits of stated buffers
     queues = port_queues(system, packets, rates)
     bounds = NOT_REQUESTED
     if worst:
-        bounds = worst_case(system, packets, host_times(system, rates.alone, paths), cycles)
+        hosts = host_times(stated, alone.requested, paths)
+        bounds = worst_case(system, packets, hosts, cycles)
     buffers = stated_buffers(system, packets, rates, queues, bounds, paths)
-    added = added_latencies(system, rates, buffers.queues, buffers.bounds, paths)
+    added = added_latencies(system, rates, buffers, paths)
 
     # put the results together, and judge the requirements
-    streams = stream_predictions(system, questions, rates, at_ports, added, buffers, paths)
+    streams = stream_predictions(system, questions, stated, rates, at_ports, added, buffers, paths)
     models = [answering.model for answering in questions.datasets]
-    notes = (*questions.gaps(system), *notes_on_usecase(system), *questions.assumptions)
+    notes = (*gaps, *notes_on_usecase(system), *questions.assumptions)
     result = SystemPrediction(
         system=system,
         datasets={model.data.id: model.data.sha256 for model in models},

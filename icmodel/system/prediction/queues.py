@@ -12,13 +12,13 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats, Ints
 from icmodel.system.network import Port, Stream, System
-from icmodel.system.packing import AT_ONCE, Packets, Packing
 from icmodel.system.prediction.resources import INTERFACE, PORT
 from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.schedulers import PRIORITIES, CreditBased, Fifo, Gates, StrictPriority
 from icmodel.system.sharing import FULL, SAME
 from icmodel.system.sharing.loss import NOWHERE, behind_buckets
 from icmodel.system.sharing.waiting import LEAST, Arrivals, Waits, all_bursts_once_s, spread, waits
+from icmodel.system.traffic import Packets, Packing
 
 ONE_SERVER = (Fifo, StrictPriority)
 """Schedulers whose priority classes wait for one another. Other schedulers give each class a rate."""
@@ -218,7 +218,7 @@ class _Columns:
     @classmethod
     def of(cls, crossings: Sequence[_Crossing]) -> _Columns:
         slopes_bps = [
-            paced_bps(crossing.port, crossing.stream)
+            crossing.port.paced_bps(crossing.stream.priority)
             if isinstance(crossing.port.scheduler, CreditBased)
             else math.nan
             for crossing in crossings
@@ -299,7 +299,6 @@ def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[lis
     entry = np.full(path.shape, NOWHERE)
     of_set: dict[tuple[str, tuple[str, str]], int] = {}
     for k, stream in enumerate(system.streams.values()):
-        at_once = sent_at_once(stream)
         before: Port | None = None
         paced = came_bps = math.inf
         for hop, name in shared.ports(k):
@@ -310,7 +309,7 @@ def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[lis
                 entry[k, hop] = len(found)
                 link = system.links[port.link]
                 packed = packets.of(stream, link)
-                burst = packed.merged if at_once else packed.frame
+                burst = packed.merged if stream.sent_at_once else packed.frame
                 one_server = isinstance(port.scheduler, ONE_SERVER)
                 rate_bps = port.rate_bps
                 if not one_server:
@@ -334,25 +333,9 @@ def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[lis
                         bucket_bits=8 * link.burst_bytes,
                     )
                 )
-            before, paced = port, paced_bps(port, stream)
+            before, paced = port, port.paced_bps(stream.priority)
             came_bps = min(came_bps, paced)
     return found, entry
-
-
-def sent_at_once(stream: Stream) -> bool:
-    """Whether a stream sends all frames of a message together, and not one by one."""
-    return stream.producer is not None and stream.producer.kind in AT_ONCE
-
-
-def paced_bps(port: Port, stream: Stream) -> float:
-    """Greatest rate at which packets of a stream leave a port [b/s]: the port's rate, or an idle slope.
-
-    A shaped class earns credit only while it waits. So packets of a class that arrive together leave one after
-    another at the idle slope of the class (IEEE 802.1Q-2022 §8.6.8.2).
-    """
-    if not isinstance(port.scheduler, CreditBased):
-        return port.rate_bps
-    return min(port.rate_bps, port.scheduler.idle_slopes_bps.get(stream.priority, math.inf))
 
 
 # --- waits ------------------------------------------------------------------------------------

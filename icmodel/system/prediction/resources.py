@@ -17,8 +17,7 @@ import numpy as np
 
 from icmodel.arrays import Floats, Ints
 from icmodel.model.domain import RELIABLE
-from icmodel.system.network import Port, Stream, Switch, System
-from icmodel.system.packing import Packing
+from icmodel.system.network import Port, Stream, System
 from icmodel.system.prediction.answers import Answers
 from icmodel.system.schedulers import (
     CreditBased,
@@ -29,7 +28,7 @@ from icmodel.system.schedulers import (
     StrictPriority,
     WeightedRoundRobin,
 )
-from icmodel.system.sharing import FULL
+from icmodel.system.sharing import FULL, SAME
 from icmodel.system.sharing.allocation import (
     Allocation,
     Discipline,
@@ -46,6 +45,7 @@ from icmodel.system.sharing.allocation import (
     weighted,
 )
 from icmodel.system.sharing.loss import NOWHERE
+from icmodel.system.traffic import Packing
 
 PROCESSOR, OWN_CORES, PORT, INTERFACE = "processor", "own cores", "port", "interface"
 HOSTS = (PROCESSOR, OWN_CORES)
@@ -210,18 +210,8 @@ def shared_resources(
         keys=list(numbers),
         frame_packets=np.array(frame_packets),
         own_usage=own_usage,
-        buffered=stated_buffers_bits(system).keys(),
+        buffered=system.stated_buffers_bits().keys(),
     )
-
-
-def stated_buffers_bits(system: System) -> dict[str, float]:
-    """Sizes of the stated buffers of switches, by name of the port [b]."""
-    sizes_bits = {}
-    for name, port in system.ports.items():
-        node = system.node(port.node)
-        if isinstance(node, Switch) and node.buffer_bytes is not None:
-            sizes_bits[name] = 8.0 * node.buffer_bytes
-    return sizes_bits
 
 
 def _hops(
@@ -353,3 +343,155 @@ def _discipline(
             opened = [(one.duration_s, tuple(one.open)) for one in windows]
             return partial(gated, windows=usable_windows(opened, packets_s))
     return None
+
+
+def core_time_ratios(system: System) -> Floats:
+    """Divide each sender's least core time by its greatest, with application work; array (streams,).
+
+    The ratio is 1 if the sender states neither core time nor application work.
+    """
+    times = [
+        stream.core_time_per_bit_s(system.devices[stream.source], "send")
+        for stream in system.streams.values()
+    ]
+    return np.array([least / most if most > 0 else 1.0 for least, most in times])
+
+
+# --- shares of streams ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StreamShare:
+    """One stream's share of the resources on its path.
+
+    Parameters
+    ----------
+    sent_bps, rate_bps : float
+        Goodput that the stream sends, and goodput that arrives [b/s].
+    limited_at : tuple of str, optional
+        Kind and location of the resource that limits the stream; ``None`` if no resource does.
+    others_bps : float
+        Load that the other streams offer at this resource, converted to goodput of this stream [b/s].
+    crowded : bool
+        Whether any other stream uses this resource, in any class.
+    elastic : bool
+        Whether the stream reduces its rate beside other streams, and loses no data.
+    fair_bps : float
+        Least fair share at the full resources on the path [b/s]; infinite if no resource is full.
+    packets : int
+        Greatest number of packets of a frame on the path.
+    passed_ratio : float
+        Fraction of the stream's packets that all ports together pass. Drops in hosts are not counted.
+    """
+
+    sent_bps: float
+    rate_bps: float
+    limited_at: tuple[str, str] | None
+    others_bps: float
+    crowded: bool
+    elastic: bool
+    fair_bps: float = math.inf
+    packets: int = 1
+    passed_ratio: float = 1.0
+
+    @property
+    def at(self) -> str:
+        """Port or device at which a resource limits the stream; empty if no resource does."""
+        return "" if self.limited_at is None else self.limited_at[1]
+
+    @property
+    def by_host(self) -> bool:
+        """Whether cores of a host limit the stream."""
+        return self.limited_at is not None and self.limited_at[0] in HOSTS
+
+    @property
+    def shared(self) -> bool:
+        """Whether other streams get a part of the resource that limits the stream."""
+        return self.limited_at is not None and self.others_bps > 0
+
+    @property
+    def limit(self) -> str:
+        """Bottleneck of the stream, by the name in `icmodel.estimate.BOTTLENECKS`."""
+        if self.limited_at is None:
+            return "request"
+        if self.by_host:
+            return "cpu"
+        if not self.crowded:
+            return "wire"
+        return "receiver" if self.limited_at[0] == INTERFACE and not self.elastic else "share"
+
+    @property
+    def greatest_loss(self) -> float:
+        """Greatest fraction of the sent frames that resources drop: the stream may lose the excess of all streams."""
+        if self.elastic or not self.rate_bps < self.sent_bps * (1 - SAME):
+            return 0.0
+        if self.packets > 1 and self.passed_ratio < 1 - SAME:
+            return 1.0
+        less = self.uneven_loss[0] if self.shared else 0.0
+        return 1 - self.rate_bps * (1 - less) / self.sent_bps
+
+    @property
+    def uneven_loss(self) -> tuple[float, float]:
+        """Possible loss and gain of a stream without back-pressure at a full queue, per unit of fair rate.
+
+        A full queue drops every frame that comes. The phases of periodic streams decide whose frames are
+        dropped: one stream may lose the whole excess, and another stream nothing.
+        """
+        if not 0 < self.rate_bps < self.sent_bps:
+            return 0.0, 0.0
+        excess = (1 - self.rate_bps / self.sent_bps) * (self.sent_bps + self.others_bps)
+        least = max(self.sent_bps - excess, 0.0)
+        return 1 - least / self.rate_bps, self.sent_bps / self.rate_bps - 1
+
+
+def stream_shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare]:
+    """Make the `StreamShare` of each stream: its rates, the resource that limits it, and its fair share."""
+    path, usage, count = shared.flows.path, shared.flows.usage, len(shared.keys)
+    used = (path != NOWHERE) & (usage > 0)
+    streams_at = shared.by_place(np.bincount(path[used], minlength=count))
+    limited_at = [
+        None if resource == NOWHERE else shared.keys[resource][:2]
+        for resource in allocation.limiting.tolist()
+    ]
+
+    # load of the others at the limiting resource, of all classes if they share a stated buffer;
+    # the last entry of `loads` is 0, for streams whose limiting resource is `NOWHERE` (-1)
+    limited = (path == allocation.limiting[:, None]) & (path != NOWHERE)
+    own_usage = np.where(limited, shared.own_usage, 0.0).max(axis=1, initial=0.0)
+    own_bps = np.where(limited, allocation.arriving_bps, 0.0).max(axis=1, initial=0.0)
+    loads = np.bincount(path[used], (allocation.arriving_bps * usage)[used], count)
+    loads = np.append(shared.with_classes_of_buffer(loads), 0.0)
+    all_bps = np.zeros(len(own_bps))
+    np.divide(loads[allocation.limiting], own_usage, out=all_bps, where=own_usage > 0)
+    others_bps = np.where(all_bps > own_bps * (1 + SAME), all_bps - own_bps, 0.0)
+
+    # fair share of a full resource: goodput that a stream would get if it requested more, an equal part of its
+    # own load and of the loads that the resource limits
+    load = allocation.rate_bps[:, None] * usage
+    total = np.bincount(path[limited], weights=load[limited], minlength=count)
+    streams = np.bincount(path[limited], minlength=count)
+    equal = (total[path] + load) / (streams[path] + 1)
+    full = used & (streams[path] > 0)
+    fair_bps = np.divide(equal, usage, out=np.full(path.shape, np.inf), where=full)
+    fair_bps = fair_bps.min(axis=1, initial=np.inf)
+
+    # fraction of its packets that the ports of a stream pass
+    before_bps = allocation.arriving_bps
+    after_bps = np.column_stack([before_bps[:, 1:], allocation.rate_bps])
+    ports = np.array([key.kind == PORT for key in shared.keys] + [False])
+    kept = np.divide(after_bps, before_bps, out=np.ones(path.shape), where=before_bps > 0)
+    passed = np.where(ports[path], kept, 1.0).prod(axis=1)
+    return [
+        StreamShare(
+            sent_bps=float(allocation.sent_bps[k]),
+            rate_bps=float(allocation.rate_bps[k]),
+            limited_at=at,
+            others_bps=float(others_bps[k]),
+            crowded=at is not None and streams_at[at] > 1,
+            elastic=bool(shared.flows.elastic[k]),
+            fair_bps=float(fair_bps[k]),
+            packets=int(shared.frame_packets[k]),
+            passed_ratio=float(passed[k]),
+        )
+        for k, at in enumerate(limited_at)
+    ]

@@ -36,7 +36,6 @@ from icmodel.requirement import (
     worst_outcome,
 )
 from icmodel.system.network import Stream, System
-from icmodel.system.prediction.arrival import Arrival
 from icmodel.table import Coloured, data_frame, html_table
 
 if TYPE_CHECKING:
@@ -57,6 +56,8 @@ LISTED = (
 """Metrics of a stream that every JSON document has; an absent metric states the reason."""
 SHOWN = ("goodput_bps", "latency_mean_s", "loss_rate")
 """Metrics of a stream in the table for a notebook."""
+OF_TIME = ("latency_", "rtt_", "message_latency_")
+"""Prefixes of time metrics. If the queue of a stream grows without limit, time metrics are absent."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +90,34 @@ class LatencyBound(NanEqual):
         """Convert the latency bound to a dict for JSON."""
         names = ("method", "covers", "whole", "network_s", "hosts_s", "application_s")
         return {"value": self.value_s, **json_of(self, *names)}
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Whether all data that a stream produces arrive.
+
+    Parameters
+    ----------
+    outcome : str
+        Outcome, as for a requirement: met, undecided or not met. Always met for an unlimited sender.
+    why : str
+        Reason why less data pass, or may pass; empty if everything arrives.
+    late : str
+        Reason why messages surely miss a deadline that is shorter than the period; empty if messages may be in time.
+    """
+
+    outcome: str = MET
+    why: str = ""
+    late: str = ""
+
+    @property
+    def grows(self) -> bool:
+        """Whether the stream's queue surely grows without limit."""
+        return self.outcome == NOT_MET
+
+    def to_dict(self) -> dict[str, object]:
+        """Convert the arrival to a dict for JSON."""
+        return json_of(self, "outcome", "why", "late")
 
 
 @dataclass(frozen=True, slots=True)

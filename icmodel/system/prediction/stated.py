@@ -14,12 +14,10 @@ from dataclasses import dataclass, replace
 
 from icmodel import units
 from icmodel.estimate import Estimate, absent, weakest
-from icmodel.system.network import Device, Stream, System
-from icmodel.system.prediction.answers import SIDES, hosts_without_dataset
-from icmodel.system.prediction.goodput import goodput_by_theory, shared_goodput, windowed
+from icmodel.system.network import SIDES, Device, Stream, System
 from icmodel.system.prediction.path_times import PathTimes
+from icmodel.system.prediction.resources import StreamShare
 from icmodel.system.prediction.result import derived
-from icmodel.system.prediction.throughput import StreamShare
 from icmodel.system.sharing import SAME
 
 STATED = "stated"
@@ -32,6 +30,14 @@ BOTH = ("latency_min_s", "latency_mean_s", "latency_p99_s", "latency_max_s")
 """Latencies of a stream whose devices both state their latency."""
 
 
+def stated_times(system: System) -> list[StatedTimes]:
+    """Collect the times that the devices of each stream state, in the order of the system."""
+    return [
+        StatedTimes(stream, system.hosts_without_dataset(stream))
+        for stream in system.streams.values()
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class StatedTimes:
     """Stated latency and core time of the source and the sink of a stream, from the system file.
@@ -40,16 +46,11 @@ class StatedTimes:
     ----------
     stream : Stream
     ends : mapping
-        Side, ``send`` or ``recv`` -> device at that end that states its latency.
+        Side, ``send`` or ``recv`` -> device at that end that states its latency; empty without such devices.
     """
 
     stream: Stream
     ends: Mapping[str, Device]
-
-    @classmethod
-    def of(cls, system: System, stream: Stream) -> StatedTimes:
-        """Collect the stated times of a stream; ``ends`` is empty if no device states its latency."""
-        return cls(stream, hosts_without_dataset(system, stream))
 
     @property
     def both(self) -> bool:
@@ -83,25 +84,19 @@ class StatedTimes:
 
     # --- goodput ------------------------------------------------------------------------------
 
-    def goodput(self, share: StreamShare, *, by_window: bool, at_once: bool = False) -> Estimate:
-        """Goodput of a stream whose devices both state their latency: all that the network lets pass.
+    def constant(self, value: float) -> Estimate:
+        """Estimate without uncertainty, with the stated latencies as its reason."""
+        return Estimate(value, value, value, STATED, self.why, (STATED,))
 
-        Parameters
-        ----------
-        by_window : bool
-            Whether the window of the stream limits its goodput.
-        at_once : bool
-            Whether ``share`` assumes that all streams send whole messages at the same moment.
+    def passes_whole(self, share: StreamShare) -> bool:
+        """Whether both devices state their latency and the sender sends its whole request.
+
+        The sender's own buffers then stay empty.
         """
-        asked = share.rate_bps if at_once else self.stream.requested_goodput_bps
-        if not math.isfinite(asked):
-            return goodput_by_theory(share, "a sender without a rate may fill its own buffers")
-        if by_window:
-            ends = Estimate(share.rate_bps, 0.0, asked, STATED, self.why, (STATED,))
-            return windowed(ends)
-        most = math.inf if at_once else asked
-        own = Estimate(asked, asked, asked, STATED, self.why, (STATED,))
-        return shared_goodput(own, share, most)
+        asked_bps = self.stream.requested_goodput_bps
+        if not self.both or not math.isfinite(asked_bps) or share.by_host:
+            return False
+        return not share.elastic or share.rate_bps >= asked_bps * (1 - SAME)
 
     def with_least_core_time(
         self, goodput: Estimate, share: StreamShare, most_bps: float
@@ -127,15 +122,14 @@ class StatedTimes:
 
     # --- latency ------------------------------------------------------------------------------
 
-    def latencies(self, path: PathTimes, *, sent_at_once: bool) -> dict[str, Estimate]:
+    def latencies(self, path: PathTimes) -> dict[str, Estimate]:
         """Latencies of a stream whose devices both state their latency, without other traffic on its path.
 
-        Parameters
-        ----------
-        sent_at_once : bool
-            Whether all frames of a message are sent at once. Then the first frame counts, which is full.
+        If all frames of a message are sent at once, the first frame counts, which is full.
         """
-        shorter = 0.0 if sent_at_once else (path.last_frame_s - path.least_s) / path.frames
+        shorter = (
+            0.0 if self.stream.sent_at_once else (path.last_frame_s - path.least_s) / path.frames
+        )
         least = min(path.least_s, path.last_frame_s)
         wire = {"latency_min_s": least, "latency_mean_s": path.least_s + shorter}
         found = {}
@@ -145,9 +139,7 @@ class StatedTimes:
             found[name] = Estimate(*ends, STATED, self.why, (STATED,))
         return found
 
-    def bounded(
-        self, metrics: Mapping[str, Estimate], bound_s: float, *, sent_at_once: bool
-    ) -> dict[str, Estimate]:
+    def bounded(self, metrics: Mapping[str, Estimate], bound_s: float) -> dict[str, Estimate]:
         """Limit the latencies of a stream to its worst-case bound.
 
         The high of the greatest latency becomes the bound. If the frames of a message are sent at once, the
@@ -164,26 +156,33 @@ class StatedTimes:
             if not name.startswith("latency_") or math.isnan(one.low):
                 continue
             open_high = name == "latency_max_s" or (
-                sent_at_once and self.stream.frames_a_message > 1
+                self.stream.sent_at_once and self.stream.frames_a_message > 1
             )
             value, low, high = (min(end, bound_s) for end in one.ends)
             found[name] = replace(one, value=value, low=low, high=bound_s if open_high else high)
         return found
 
+    def measured(self, own: Mapping[str, Estimate]) -> dict[str, Estimate]:
+        """Leave out the dataset's metrics that measured a host in place of a device with a stated latency."""
+        sides = tuple(f"cpu_{side}" for side in self.ends)
+        none = (*sides, "rtt_") if sides else ()
+        return {name: one for name, one in own.items() if not name.startswith(none)}
+
     def beside_dataset(self, own: Mapping[str, Estimate], network_s: float) -> dict[str, Estimate]:
-        """Metrics of a stream with a stated latency at one end, and a dataset for the device at the other end.
+        """Latencies of a stream with a stated latency at one end, and a dataset for the device at the other end.
 
         The stated latency replaces the time of one of the dataset's two hosts.
 
         Parameters
         ----------
+        own : mapping
+            Latencies from the dataset [s].
         network_s : float
             Least part of the dataset's latency that the network causes [s].
         """
-        sides = tuple(f"cpu_{side}" for side in self.ends)
-        found = {name: one for name, one in own.items() if not name.startswith((*sides, "rtt_"))}
+        found = dict(own)
         for name, one in own.items():
-            if not name.startswith("latency_") or one.absent:
+            if one.absent:
                 continue
             if name == "latency_std_s":
                 width_s = (self.most_s - self.least_s) / 2
@@ -248,10 +247,3 @@ class StatedTimes:
             ends = (value, low, high)
             bases = tuple(dict.fromkeys((*(goodput.bases or (goodput.basis,)), STATED, "derived")))
             yield metric, Estimate(*ends, weakest(bases), why, bases)
-
-
-def passes_whole(share: StreamShare, asked_bps: float) -> bool:
-    """Whether a sender with a stated latency sends its whole request, so that its own buffers stay empty."""
-    if not math.isfinite(asked_bps) or share.by_host:
-        return False
-    return not share.elastic or share.rate_bps >= asked_bps * (1 - SAME)

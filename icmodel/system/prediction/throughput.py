@@ -1,35 +1,29 @@
-"""Throughput of a system: ask the datasets for each stream alone, share resources, and ask again."""
+"""Throughput of a system: share its resources among the streams, and ask the datasets for each beside the others."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from icmodel.arrays import Bools, Floats, Ints
 from icmodel.estimate import BOTTLENECKS
-from icmodel.system.network import Stream, System
-from icmodel.system.packing import Packing
-from icmodel.system.prediction.answers import (
-    Answers,
-    StreamQuestions,
-    hosts_without_dataset,
-    refusals,
-)
-from icmodel.system.prediction.path_times import PathTimes
+from icmodel.system.network import System
+from icmodel.system.prediction.answers import Answers, LoneAnswers, StreamQuestions
 from icmodel.system.prediction.resources import (
     HOSTS,
     INTERFACE,
-    PORT,
     SharedResources,
-    is_elastic,
+    StreamShare,
+    core_time_ratios,
     shared_resources,
+    stream_shares,
 )
 from icmodel.system.sharing import SAME
 from icmodel.system.sharing.allocation import Allocation, Windows
 from icmodel.system.sharing.loss import NOWHERE
+from icmodel.system.traffic import Packing
 
 MOST_ENDPOINTS = 1e6
 """Greatest number of senders (``endpoints``) in a question to a dataset, for streams with a tiny share."""
@@ -38,105 +32,21 @@ OVERLOAD = 1.001
 
 
 @dataclass(frozen=True, slots=True)
-class StreamShare:
-    """One stream's share of the resources on its path.
-
-    Parameters
-    ----------
-    sent_bps, rate_bps : float
-        Goodput that the stream sends, and goodput that arrives [b/s].
-    limited_at : tuple of str, optional
-        Kind and location of the resource that limits the stream; ``None`` if no resource does.
-    others_bps : float
-        Load that the other streams offer at this resource, converted to goodput of this stream [b/s].
-    crowded : bool
-        Whether any other stream uses this resource, in any class.
-    elastic : bool
-        Whether the stream reduces its rate beside other streams, and loses no data.
-    fair_bps : float
-        Least fair share at the full resources on the path [b/s]; infinite if no resource is full.
-    packets : int
-        Greatest number of packets of a frame on the path.
-    passed_ratio : float
-        Fraction of the stream's packets that all ports together pass. Drops in hosts are not counted.
-    """
-
-    sent_bps: float
-    rate_bps: float
-    limited_at: tuple[str, str] | None
-    others_bps: float
-    crowded: bool
-    elastic: bool
-    fair_bps: float = math.inf
-    packets: int = 1
-    passed_ratio: float = 1.0
-
-    @property
-    def at(self) -> str:
-        """Port or device at which a resource limits the stream; empty if no resource does."""
-        return "" if self.limited_at is None else self.limited_at[1]
-
-    @property
-    def by_host(self) -> bool:
-        """Whether cores of a host limit the stream."""
-        return self.limited_at is not None and self.limited_at[0] in HOSTS
-
-    @property
-    def shared(self) -> bool:
-        """Whether other streams get a part of the resource that limits the stream."""
-        return self.limited_at is not None and self.others_bps > 0
-
-    @property
-    def limit(self) -> str:
-        """Bottleneck of the stream, by the name in `icmodel.estimate.BOTTLENECKS`."""
-        if self.limited_at is None:
-            return "request"
-        if self.by_host:
-            return "cpu"
-        if not self.crowded:
-            return "wire"
-        return "receiver" if self.limited_at[0] == INTERFACE and not self.elastic else "share"
-
-    @property
-    def greatest_loss(self) -> float:
-        """Greatest fraction of the sent frames that resources drop: the stream may lose the excess of all streams."""
-        if self.elastic or not self.rate_bps < self.sent_bps * (1 - SAME):
-            return 0.0
-        if self.packets > 1 and self.passed_ratio < 1 - SAME:
-            return 1.0
-        less = self.uneven_loss[0] if self.shared else 0.0
-        return 1 - self.rate_bps * (1 - less) / self.sent_bps
-
-    @property
-    def uneven_loss(self) -> tuple[float, float]:
-        """Possible loss and gain of a stream without back-pressure at a full queue, per unit of fair rate.
-
-        A full queue drops every frame that comes. The phases of periodic streams decide whose frames are
-        dropped: one stream may lose the whole excess, and another stream nothing.
-        """
-        if not 0 < self.rate_bps < self.sent_bps:
-            return 0.0, 0.0
-        excess = (1 - self.rate_bps / self.sent_bps) * (self.sent_bps + self.others_bps)
-        least = max(self.sent_bps - excess, 0.0)
-        return 1 - least / self.rate_bps, self.sent_bps / self.rate_bps - 1
-
-
-@dataclass(frozen=True, slots=True)
 class Throughput:
     """Goodputs that the streams of a system reach alone and together, and the resources that limit them.
 
     Parameters
     ----------
-    fastest, alone, beside : Answers
-        Answers for each stream: alone at an unlimited rate, alone at its request, and beside the other
-        streams.
-    refused : mapping
-        Index of a stream -> reason why no dataset gives its goodput.
-    shares, most_shares : sequence of StreamShare
-        Shares while all senders send at the rates that datasets expect, and while all send the most that
-        datasets allow.
+    alone : LoneAnswers
+        Answers for each stream without the other streams.
+    beside : Answers
+        Answers for each stream beside the other streams.
+    shares : sequence of StreamShare
+        Shares while all senders send at the rates that datasets expect.
     one_queue_shares : sequence of StreamShare
-        `shares`, but with all streams of a host in one queue if the host limits any of them.
+        The same, but with all streams of a host in one queue if the host limits any of them.
+    most_shares : sequence of StreamShare
+        The same as ``one_queue_shares``, but while all senders send the most that datasets allow.
     most_resources, most_allocation : SharedResources, Allocation
         Resources and allocation while all senders send the most that datasets allow.
     shares_at_once : sequence of StreamShare, optional
@@ -152,10 +62,8 @@ class Throughput:
 
     resources: SharedResources
     allocation: Allocation
-    fastest: Answers
-    alone: Answers
+    alone: LoneAnswers
     beside: Answers
-    refused: Mapping[int, str]
     shares: Sequence[StreamShare]
     one_queue_shares: Sequence[StreamShare]
     most_shares: Sequence[StreamShare]
@@ -167,26 +75,29 @@ class Throughput:
     windows: Windows
     overloaded: Bools
 
+    def other_shares(self, stream: int) -> tuple[StreamShare, StreamShare]:
+        """Shares of a stream in the two other cases: one queue in a host, and senders that send the most."""
+        return self.one_queue_shares[stream], self.most_shares[stream]
+
 
 def throughput(
-    system: System, packets: Packing, questions: StreamQuestions, paths: Sequence[PathTimes]
+    system: System,
+    packets: Packing,
+    questions: StreamQuestions,
+    alone: LoneAnswers,
+    windows: Windows,
 ) -> Throughput:
-    """Ask the datasets for each stream alone, share the resources, and ask again beside other streams.
+    """Share the resources of a system, and ask the datasets again for each stream beside the others.
 
     Parameters
     ----------
-    paths : sequence of PathTimes
-        Path times of each stream, for the round-trip time of its window.
+    questions : StreamQuestions
+        Questions to the datasets, limited to the TCP windows.
+    alone : LoneAnswers
+        Answers to these questions for each stream without the others.
     """
     streams = list(system.streams.values())
-    windows = _windows(system, questions, paths)
-    questions = questions.limited_to(windows.limit_bps)
-
-    # ask the datasets for each stream alone
-    fastest = questions.ask(rate_fps=np.full(len(streams), np.inf))
-    alone = questions.ask()
-    capacity_bps = np.fmax(fastest.value("goodput_bps"), alone.value("goodput_bps"))
-    capacity_bps = np.where(np.isnan(capacity_bps), np.inf, capacity_bps)
+    fastest, requested, capacity_bps = alone.fastest, alone.requested, alone.capacity_bps
 
     # share the resources: elastic streams offer the goodput they reach alone, lossy ones the goodput they send
     by_wire = fastest.bottleneck == BOTTLENECKS.index("wire")
@@ -194,14 +105,14 @@ def throughput(
         {stream.path[-1] for stream, is_one in zip(streams, mask.tolist(), strict=True) if is_one}
         for mask in (by_wire, ~by_wire & np.isfinite(capacity_bps))
     )
-    resources = shared_resources(system, packets, alone, capacity_bps, at_port)
-    elastic, sent_bps = resources.flows.elastic, alone.value("sent_bps")
+    resources = shared_resources(system, packets, requested, capacity_bps, at_port)
+    elastic, sent_bps = resources.flows.elastic, requested.value("sent_bps")
     requested_bps = np.array([stream.requested_goodput_bps for stream in streams])
     limited_bps = np.minimum(requested_bps, windows.limit_bps)
     lossy_bps = np.where(np.isnan(sent_bps), limited_bps, np.minimum(sent_bps, limited_bps))
     offered_bps = np.where(elastic, np.minimum(limited_bps, capacity_bps), lossy_bps)
     allocation = resources.allocate(offered_bps, windows)
-    shares = most_shares = _shares(resources, allocation)
+    shares = most_shares = stream_shares(resources, allocation)
     most_resources, most_allocation = resources, allocation
 
     # share again, with all streams of a host in one queue if the host limits any of them
@@ -209,19 +120,19 @@ def throughput(
     one_queue, one_queue_shares = resources, shares
     if mixed:
         at_port -= in_host
-        one_queue = shared_resources(system, packets, alone, capacity_bps, at_port)
-        one_queue_shares = _shares(one_queue, one_queue.allocate(offered_bps, windows))
+        one_queue = shared_resources(system, packets, requested, capacity_bps, at_port)
+        one_queue_shares = stream_shares(one_queue, one_queue.allocate(offered_bps, windows))
 
     # share again, with these queues, hosts as fast as their datasets and stated core times allow, processors
     # that serve senders first, and lossy streams at the high of their rates
-    most_bps = np.fmax(np.fmin(alone.ends("sent_bps")[2], limited_bps), offered_bps)
+    most_bps = np.fmax(np.fmin(requested.ends("sent_bps")[2], limited_bps), offered_bps)
     most_bps = np.where(elastic, offered_bps, most_bps)
-    highs_bps = np.fmax(fastest.ends("goodput_bps")[2], alone.ends("goodput_bps")[2])
+    highs_bps = np.fmax(fastest.ends("goodput_bps")[2], requested.ends("goodput_bps")[2])
     ratios = np.where(highs_bps > capacity_bps, capacity_bps / highs_bps, 1.0)
     if mixed or resources.limits_senders(allocation) or (most_bps > offered_bps * (1 + SAME)).any():
-        most_resources = one_queue.with_faster_hosts(ratios, _core_time_ratios(system, streams))
+        most_resources = one_queue.with_faster_hosts(ratios, core_time_ratios(system))
         most_allocation = most_resources.allocate(most_bps, windows)
-        most_shares = _shares(most_resources, most_allocation)
+        most_shares = stream_shares(most_resources, most_allocation)
 
     # share again, with all messages of several frames sent at once
     at_once = None
@@ -229,17 +140,15 @@ def throughput(
     if several.any():
         most_bps = np.minimum(capacity_bps, windows.limit_bps)
         messages = resources.allocate(np.where(several, most_bps, offered_bps), windows)
-        at_once = _shares(resources, messages)
+        at_once = stream_shares(resources, messages)
 
-    sent_whole = ~elastic & (alone.bottleneck == BOTTLENECKS.index("request"))
+    sent_whole = ~elastic & (requested.bottleneck == BOTTLENECKS.index("request"))
     expected_bps = np.where(sent_whole, offered_bps, limited_bps)
     return Throughput(
         resources=resources,
         allocation=allocation,
-        fastest=fastest,
         alone=alone,
         beside=questions.ask(**_others(system, resources, allocation, capacity_bps, limited_bps)),
-        refused=refusals(system, questions, alone),
         shares=shares,
         one_queue_shares=one_queue_shares,
         most_shares=most_shares,
@@ -251,126 +160,6 @@ def throughput(
         windows=windows,
         overloaded=allocation.demand > allocation.available * OVERLOAD,
     )
-
-
-def _core_time_ratios(system: System, streams: Sequence[Stream]) -> Floats:
-    """Divide each sender's least core time by its greatest, with application work; array (streams,).
-
-    The ratio is 1 if the sender states neither core time nor application work.
-    """
-    times = [
-        stream.core_time_per_bit_s(system.devices[stream.source], "send") for stream in streams
-    ]
-    return np.array([least / most if most > 0 else 1.0 for least, most in times])
-
-
-def _windows(system: System, questions: StreamQuestions, paths: Sequence[PathTimes]) -> Windows:
-    """TCP windows stated in the system, and the round-trip times of their streams.
-
-    An acknowledgement is assumed to take as long as a single frame. This time is the dataset's latency at one frame per
-    second. Without a dataset, it is the least time of a frame by theory. The greatest latency that devices state is
-    added.
-    """
-    streams = list(system.streams.values())
-    bits = np.array(
-        [
-            np.inf
-            if stream.window_bytes is None or not is_elastic(stream)
-            else 8.0 * stream.window_bytes
-            for stream in streams
-        ]
-    )
-    if not np.isfinite(bits).any():
-        return Windows(bits, np.ones(len(streams)))
-    single_s = questions.ask(rate_fps=np.ones(len(streams))).value("latency_mean_s")
-    shifts_s = np.array([sum(path.shifts_s.values()) for path in paths])
-    least_s = np.array([path.least_s + path.application_s for path in paths])
-    stated_s = np.array(
-        [
-            sum(device.latency_s[1] for device in hosts.values() if device.latency_s)
-            for hosts in (hosts_without_dataset(system, stream) for stream in streams)
-        ]
-    )
-    one_way_s = np.where(np.isnan(single_s), least_s, single_s + shifts_s) + stated_s
-    return Windows(bits, 2 * one_way_s)
-
-
-# --- shares -----------------------------------------------------------------------------------
-
-
-def _shares(shared: SharedResources, allocation: Allocation) -> list[StreamShare]:
-    """Make the `StreamShare` of each stream: its rates, the resource that limits it, and its fair share."""
-    path, usage, count = shared.flows.path, shared.flows.usage, len(shared.keys)
-    used = (path != NOWHERE) & (usage > 0)
-    streams_at = shared.by_place(np.bincount(path[used], minlength=count))
-    limited_at = [
-        None if resource == NOWHERE else shared.keys[resource][:2]
-        for resource in allocation.limiting.tolist()
-    ]
-
-    # load of the others at the limiting resource, of all classes if they share a stated buffer;
-    # the last entry of `loads` is 0, for streams whose limiting resource is `NOWHERE` (-1)
-    limited = (path == allocation.limiting[:, None]) & (path != NOWHERE)
-    own_usage = np.where(limited, shared.own_usage, 0.0).max(axis=1, initial=0.0)
-    own_bps = np.where(limited, allocation.arriving_bps, 0.0).max(axis=1, initial=0.0)
-    loads = np.bincount(path[used], (allocation.arriving_bps * usage)[used], count)
-    loads = np.append(shared.with_classes_of_buffer(loads), 0.0)
-    all_bps = np.zeros(len(own_bps))
-    np.divide(loads[allocation.limiting], own_usage, out=all_bps, where=own_usage > 0)
-    others_bps = np.where(all_bps > own_bps * (1 + SAME), all_bps - own_bps, 0.0)
-
-    # fair share of a full resource: goodput that a stream would get if it requested more, an equal part of its
-    # own load and of the loads that the resource limits
-    load = allocation.rate_bps[:, None] * usage
-    total = np.bincount(path[limited], weights=load[limited], minlength=count)
-    streams = np.bincount(path[limited], minlength=count)
-    equal = (total[path] + load) / (streams[path] + 1)
-    full = used & (streams[path] > 0)
-    fair_bps = np.divide(equal, usage, out=np.full(path.shape, np.inf), where=full)
-    fair_bps = fair_bps.min(axis=1, initial=np.inf)
-
-    # fraction of its packets that the ports of a stream pass
-    before_bps = allocation.arriving_bps
-    after_bps = np.column_stack([before_bps[:, 1:], allocation.rate_bps])
-    ports = np.array([key.kind == PORT for key in shared.keys] + [False])
-    kept = np.divide(after_bps, before_bps, out=np.ones(path.shape), where=before_bps > 0)
-    passed = np.where(ports[path], kept, 1.0).prod(axis=1)
-    return [
-        StreamShare(
-            sent_bps=float(allocation.sent_bps[k]),
-            rate_bps=float(allocation.rate_bps[k]),
-            limited_at=at,
-            others_bps=float(others_bps[k]),
-            crowded=at is not None and streams_at[at] > 1,
-            elastic=bool(shared.flows.elastic[k]),
-            fair_bps=float(fair_bps[k]),
-            packets=int(shared.frame_packets[k]),
-            passed_ratio=float(passed[k]),
-        )
-        for k, at in enumerate(limited_at)
-    ]
-
-
-def _meeting(
-    shared: SharedResources, allocation: Allocation, at: Ints
-) -> tuple[Ints, Floats, Floats]:
-    """Traffic at one resource of each stream: number of streams there, own goodput, and others' goodput.
-
-    Goodputs are in b/s; all three results are arrays (streams,).
-
-    Parameters
-    ----------
-    at : array of int (streams,)
-        Resource considered for each stream; ``NOWHERE`` if the stream shares no resource.
-    """
-    path, arriving_bps = shared.flows.path, allocation.arriving_bps
-    used = (path != NOWHERE) & (shared.flows.usage > 0)
-    size = len(shared.keys) + 1
-    total = np.bincount(path[used], arriving_bps[used], size)
-    count = np.bincount(path[used], minlength=size)
-    own = np.where(path == at[:, None], arriving_bps, 0.0).max(axis=1, initial=0.0)
-    others = np.where(at == NOWHERE, 0.0, np.maximum(total[at] - own, 0.0))
-    return count[at], own, others
 
 
 # --- other streams, in the question to a dataset ----------------------------------------------
@@ -432,3 +221,25 @@ def _others(
         "endpoints": np.where(shares, crowd, endpoints),
         "other_goodput_bps": np.where(np.isfinite(others), others, 0.0),
     }
+
+
+def _meeting(
+    shared: SharedResources, allocation: Allocation, at: Ints
+) -> tuple[Ints, Floats, Floats]:
+    """Traffic at one resource of each stream: number of streams there, own goodput, and others' goodput.
+
+    Goodputs are in b/s; all three results are arrays (streams,).
+
+    Parameters
+    ----------
+    at : array of int (streams,)
+        Resource considered for each stream; ``NOWHERE`` if the stream shares no resource.
+    """
+    path, arriving_bps = shared.flows.path, allocation.arriving_bps
+    used = (path != NOWHERE) & (shared.flows.usage > 0)
+    size = len(shared.keys) + 1
+    total = np.bincount(path[used], arriving_bps[used], size)
+    count = np.bincount(path[used], minlength=size)
+    own = np.where(path == at[:, None], arriving_bps, 0.0).max(axis=1, initial=0.0)
+    others = np.where(at == NOWHERE, 0.0, np.maximum(total[at] - own, 0.0))
+    return count[at], own, others

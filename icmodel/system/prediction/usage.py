@@ -8,9 +8,7 @@ from dataclasses import replace
 
 from icmodel.arrays import Ints
 from icmodel.estimate import Estimate, absent, weakest
-from icmodel.system.loads import PortLoad
-from icmodel.system.network import Device, Stream, Switch, System
-from icmodel.system.prediction.answers import SIDES
+from icmodel.system.network import SIDES, Device, Stream, Switch, System
 from icmodel.system.prediction.buffers import Buffers
 from icmodel.system.prediction.resources import PORT
 from icmodel.system.prediction.result import (
@@ -21,6 +19,7 @@ from icmodel.system.prediction.result import (
 )
 from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.sharing import SAME
+from icmodel.system.traffic import PortLoad
 
 
 def link_usage(
