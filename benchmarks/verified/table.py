@@ -112,11 +112,13 @@ def _summary(campaign: Campaign, found: Sequence[Row], bounds: Sequence[Bounded]
     yield ""
     stolen = [one for one in bounds if one.held is not None and one.stolen]
     late = sum(one.stolen_s > (one.bound_s or math.inf) for one in stolen)
-    yield (
-        f"Bounds that cover the hosts: {len(held)}. Exceeded in passes without stolen cores: {held.count(False)}. "
-        f"Of {len(stolen)} streams, the hypervisor took a core in at least one pass; in such a pass {late} of them "
-        "exceeded the bound."
-    )
+    counts = f"Bounds that cover the hosts: {len(held)}. Exceeded in passes without stolen cores: {held.count(False)}."
+    if stolen:
+        counts += (
+            f" Of {len(stolen)} streams, the hypervisor took a core in at least one pass; in such a pass {late} of them "
+            "exceeded the bound."
+        )
+    yield counts
 
 
 def _line(name: str, some: Sequence[Row], aim: float | None) -> str:
