@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.questions import Columns
-from icmodel.laws import law_of
+from icmodel.laws import Fitting, TableRequest, law_of
 from icmodel.laws.corrected_tables import BEST
-from icmodel.laws.law import Fitting, TableRequest
 from icmodel.model import Model
 from icmodel.scenario import NO_OPTIONS
 

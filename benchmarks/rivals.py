@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import RegularGridInterpolator
 
 from benchmarks.questions import Columns, payload_ranges
-from icmodel.laws import law_of
-from icmodel.laws.law import Fitting, TableRequest
+from icmodel.laws import Fitting, TableRequest, law_of
 from icmodel.model import Model
 from icmodel.scenario import NO_OPTIONS
 

@@ -14,7 +14,7 @@ import pytest
 
 from icmodel.dataset import Dataset, find, load, shipped
 from icmodel.fits import SHIPPED
-from icmodel.laws.law import Fitting
+from icmodel.laws import Fitting
 from icmodel.model.cache import TableCache, table_cache
 
 FITS = "ICMODEL_TEST_FITS"

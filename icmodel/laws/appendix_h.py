@@ -17,8 +17,8 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats, fast_where
 from icmodel.dataset import Dataset
+from icmodel.laws import Law, Prepared, TableRequest, any_cores, compiler, of_protocols
 from icmodel.laws.flow import CLOSE, Flow, add_path, switches_s, widen_to_both_regimes
-from icmodel.laws.law import Law, Prepared, TableRequest, any_cores, compiler, of_protocols
 from icmodel.laws.metrics import (
     BY_FLOW,
     DERIVED,

@@ -176,9 +176,7 @@ def with_work(time: CpuTime) -> CpuTime:
             if metric.removeprefix(BUSY[end]) in CODE:
                 frames = (flow.sent_bps if end == SENDER else flow.goodput_bps) / bits
                 added_s = work.send_s if end == SENDER else work.recv_s
-                in_cores = metric.endswith(
-                    "_cores"
-                )  # other metrics are fractions of the rows' cores
+                in_cores = metric.endswith("_cores")  # others: fractions of the rows' cores
                 cores = 1.0 if in_cores else np.maximum(query.cores([metric])[0], 1.0)
                 more = value[k] + frames * added_s / cores
                 value[k] = np.where(added_s > 0, more, value[k])

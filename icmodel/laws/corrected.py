@@ -13,7 +13,7 @@ import numpy as np
 
 from icmodel.arrays import Bools, Codes, Floats, fast_where
 from icmodel.dataset import Dataset
-from icmodel.laws import appendix_h
+from icmodel.laws import Law, appendix_h
 from icmodel.laws.appendix_h import CpuTime, at_load, per_core
 from icmodel.laws.corrected_tables import (
     ACHIEVED,
@@ -37,7 +37,6 @@ from icmodel.laws.flow import (
     switches_s,
     traversals,
 )
-from icmodel.laws.law import Law
 from icmodel.laws.metrics import (
     ASSUMED,
     BUSY,

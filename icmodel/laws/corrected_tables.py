@@ -20,8 +20,8 @@ import numpy as np
 from icmodel.arrays import Bools, Floats, fast_where
 from icmodel.dataset import Dataset, Point
 from icmodel.fits.observations import OVERLOADED, achieved_shares
+from icmodel.laws import Prepared, TableRequest, any_cores, compiler, loads_of, of_protocols
 from icmodel.laws.flow import SHARED, Flow
-from icmodel.laws.law import Prepared, TableRequest, any_cores, compiler, loads_of, of_protocols
 from icmodel.laws.metrics import GROWING
 from icmodel.laws.substitution import own_rows, widened, with_places
 from icmodel.tables import (

@@ -21,7 +21,18 @@ from icmodel.fits.hosts import SENDERS
 from icmodel.fits.observations import OVERLOADED
 from icmodel.fits.refine import Refiner
 from icmodel.fits.store import Kept, Store, seal_of
-from icmodel.laws import corrected
+from icmodel.laws import (
+    Fitting,
+    Law,
+    Overload,
+    Prepared,
+    TableRequest,
+    any_cores,
+    compiler,
+    corrected,
+    loads_of,
+    of_protocols,
+)
 from icmodel.laws.appendix_h import below_unlimited
 from icmodel.laws.application import (
     and_restated,
@@ -46,17 +57,6 @@ from icmodel.laws.corrected_tables import (
     without_switched,
 )
 from icmodel.laws.flow import CLOSE, SHARED, Flow
-from icmodel.laws.law import (
-    Fitting,
-    Law,
-    Overload,
-    Prepared,
-    TableRequest,
-    any_cores,
-    compiler,
-    loads_of,
-    of_protocols,
-)
 from icmodel.laws.metrics import (
     BY_FLOW,
     GROWING,

@@ -11,8 +11,8 @@ import numpy as np
 from icmodel.arrays import Bools, Codes, Floats
 from icmodel.dataset import Dataset
 from icmodel.estimate import BOTTLENECKS
+from icmodel.laws import Law, Prepared
 from icmodel.laws.flow import CLOSE, Flow
-from icmodel.laws.law import Law, Prepared
 from icmodel.laws.metrics import ALWAYS, DEMAND, SENDER, UTILISATIONS, predicted, with_others
 from icmodel.tables import HIGH, LOW, VALUE, Questions, TableQuery
 

@@ -7,8 +7,7 @@ from functools import lru_cache
 from icmodel import units
 from icmodel.dataset import Dataset
 from icmodel.errors import DatasetError, OutOfDomain
-from icmodel.laws import law_of
-from icmodel.laws.law import Fitting, Law, Prepared, TableRequest
+from icmodel.laws import Fitting, Law, Prepared, TableRequest, law_of
 from icmodel.model.domain import Domains, Placer, ProtocolDomain, protocol_domain
 from icmodel.scenario import NO_OPTIONS, Hosts, Options
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from icmodel.arrays import Bools, Ints, fast_where
 from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain, ScenarioError
-from icmodel.laws.law import Law, Prepared, TableRequest
+from icmodel.laws import Law, Prepared, TableRequest
 from icmodel.laws.metrics import BOTTLENECK, predicted
 from icmodel.model.answering import UNKNOWN, Answered, answered, in_overload, needed, no_metric
 from icmodel.model.cache import TableCache

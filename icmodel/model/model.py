@@ -17,8 +17,8 @@ from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate, Prediction
 from icmodel.fits import SHIPPED, Constants
 from icmodel.keywords import advice, checks_keywords, lists_keywords
+from icmodel.laws import Fitting, TableRequest
 from icmodel.laws.application import host_times
-from icmodel.laws.law import Fitting, TableRequest
 from icmodel.laws.metrics import ALWAYS, BOTTLENECK
 from icmodel.laws.substitution import Rows
 from icmodel.model.answering import Answered, answered, in_overload, needed, no_metric

@@ -16,9 +16,9 @@ import numpy as np
 from icmodel.arrays import Bools, Floats
 from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain
+from icmodel.laws import Fitting, Prepared, TableRequest
 from icmodel.laws.corrected_tables import ACHIEVED, BEST, LIMITED_LOSS
 from icmodel.laws.flow import SHARED
-from icmodel.laws.law import Fitting, Prepared, TableRequest
 from icmodel.laws.metrics import UTILISATIONS, table_metrics
 from icmodel.model.cache import TableCache, table_cache
 from icmodel.model.domain import (
