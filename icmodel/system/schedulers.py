@@ -176,6 +176,10 @@ class Gates(PortScheduler):
         """Whether the scheduler ever sends frames of the given priority."""
         return any(priority in window.open for window in self.windows)
 
+    def open_together(self, one: int, other: int) -> bool:
+        """Whether the gates of two priorities are ever open at the same time."""
+        return any({one, other} <= set(window.open) for window in self.windows)
+
 
 class Dscp(PortScheduler):
     """DSCP scheduler: expedited (ef) and assured (af) forwarding, ``classes = { 5 = "ef", 1 = "af1" }``.

@@ -10,10 +10,12 @@ from functools import cached_property
 import numpy as np
 
 from icmodel import units
+from icmodel.arrays import Floats
 from icmodel.estimate import Estimate, absent
 from icmodel.system.network import Switch, System
 from icmodel.system.prediction.buffers import Buffers
 from icmodel.system.prediction.path_times import PathTimes
+from icmodel.system.prediction.queues import longest_closed_s
 from icmodel.system.prediction.resources import PORT
 from icmodel.system.prediction.result import derived
 from icmodel.system.prediction.throughput import Throughput
@@ -211,7 +213,7 @@ def added_latencies(
     limiting = rates.allocation.limiting
     gives_way = rates.held_back & shared.flows.elastic
     together = np.bincount(limiting[gives_way] + 1, minlength=len(shared.keys) + 1)
-    bunched = bunched_ports(system)
+    bunched = bunched_ports(system, worst_s)
     for k, (stream, path) in enumerate(zip(system.streams.values(), paths, strict=True)):
         held_back = rates.held_back[k]
         resources = shared.flows.path[k, np.flatnonzero(endless[k])].tolist()
@@ -247,20 +249,40 @@ def added_latencies(
     return added
 
 
-def bunched_ports(system: System) -> set[str]:
-    """Ports on the paths of streams whose frames a sender may bunch, by the range of the latency that it states.
+def bunched_ports(system: System, worst_s: Floats) -> set[str]:
+    """Ports on the paths of streams whose frames may come in bunches.
 
     If a frame is delayed and the next one is not, they come closer. Waits at ports are computed for frames that keep
-    their distance, and hold unless the range reaches `BUNCHED` of this distance.
+    their distance, and hold unless the range of the delays reaches `BUNCHED` of this distance. The range is that of the
+    latency that a sender states. Behind a gate, it includes the time for which the gate is closed. Behind a port with
+    bunches, it includes the longest wait of the stream.
+
+    Parameters
+    ----------
+    worst_s : array (streams,)
+        Longest wait of each stream [s].
     """
-    ports = set()
-    for stream in system.streams.values():
-        made, latency_s = stream.producer, system.devices[stream.source].latency_s
-        if made is None or latency_s is None:
+    ports: set[str] = set()
+    closer = []
+    for stream, wait_s in zip(system.streams.values(), worst_s.tolist(), strict=True):
+        if stream.producer is None:
             continue
         frames = 1 if stream.sent_at_once else stream.frames_a_message
-        if latency_s[1] - latency_s[0] >= BUNCHED * made.period_s / frames:
+        least_s = BUNCHED * stream.producer.period_s / frames
+        closed_s = [longest_closed_s(system.ports[name], stream) for name in stream.path]
+        gates = (hop for hop, time_s in enumerate(closed_s) if time_s >= least_s)
+        ports |= set(stream.path[next(gates, len(stream.path)) + 1 :])
+        latency_s = system.devices[stream.source].latency_s or (0.0, 0.0)
+        if latency_s[1] - latency_s[0] >= least_s:
             ports |= set(stream.path)
+        elif wait_s >= least_s:
+            closer.append(stream.path)
+    found = -1
+    while found < len(ports):
+        found = len(ports)
+        for path in closer:
+            behind = next((hop for hop, port in enumerate(path) if port in ports), len(path))
+            ports |= set(path[behind:])
     return ports
 
 

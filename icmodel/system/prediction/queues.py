@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import NamedTuple
 
@@ -64,17 +64,18 @@ def port_queues(system: System, packets: Packing, rates: Throughput) -> Queues:
     at = _Columns.of(crossings)
     frames = _Sizes.of([crossing.frame for crossing in crossings])
     bursts = _Sizes.of([crossing.burst for crossing in crossings])
+    bunches = _Sizes.of([crossing.bunch for crossing in crossings])
     entries = Arrivals(
         port=_numbered([crossing.server for crossing in crossings]),
         source=_numbered([crossing.source for crossing in crossings]),
         priority=np.array([crossing.priority for crossing in crossings], dtype=np.int64),
         load=at.wire_bps / at.rate_bps,
-        burst_s=bursts.sum_bits / at.rate_bps,
+        burst_s=bunches.sum_bits / at.rate_bps,
         packet_s=bursts.longest_bits / at.rate_bps,
     )
     bursts_at_once = waits(entries)
     blocked = _gate_waits(crossings) + _waits_for_packet(crossings)
-    arrives_s = at.burst_arrives_s(bursts)
+    arrives_s = at.burst_arrives_s(bunches)
     first = _waits_of(frames, at, arrives_s, entries, bursts_at_once, blocked)
     last = _waits_of(bursts, at, arrives_s, entries, bursts_at_once, blocked)
     once_s = (
@@ -127,6 +128,8 @@ class _Crossing:
     burst, frame : Packets
         ``burst`` has the packets that the stream sends together, merged if its protocol may merge frames. ``frame`` has
         the packets of the burst's first frame. This frame never waits for its own stream.
+    bunch : Packets
+        Packets that come to the port together: a burst, or all bursts that a gate before the port held back.
     source : tuple
         Key of the origin of the stream's packets; packets of one origin never arrive at the same time. The
         origin is the previous line if the line is no faster than this port. Otherwise it is the stream.
@@ -146,6 +149,7 @@ class _Crossing:
     at_sender: bool
     burst: Packets
     frame: Packets
+    bunch: Packets
     source: tuple[str, int, str]
     wire_bps: float
     rate_bps: float
@@ -271,12 +275,13 @@ class _Columns:
     def shaped_s(self, packets: _Sizes) -> Floats:
         """Delay of the last of the packets at a credit-based shaper [s].
 
-        Packets that have already passed a shaper or a slower line arrive at most at its rate.
+        Packets that have already passed a shaper or a slower line arrive at most at its rate. The last packet waits
+        until the credit for those before it has come. Meanwhile it arrives, sooner if it is short.
         """
-        bits = packets.sum_bits - packets.last_bits  # the last packet waits for those before it
         came_bps = np.minimum(self.came_bps, self.line_bps)
-        shaped = bits * np.maximum(1 / self.slope_bps - 1 / came_bps, 0.0)
-        return np.where(np.isnan(self.slope_bps), 0.0, shaped)
+        credit_s = (packets.sum_bits - packets.last_bits) / self.slope_bps
+        arrives_s = (packets.sum_bits - packets.longest_bits) / came_bps
+        return np.where(np.isnan(self.slope_bps), 0.0, np.maximum(credit_s - arrives_s, 0.0))
 
 
 def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[list[_Crossing], Ints]:
@@ -301,6 +306,7 @@ def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[lis
     for k, stream in enumerate(system.streams.values()):
         before: Port | None = None
         paced = came_bps = math.inf
+        held = 1
         for hop, name in shared.ports(k):
             port, usage = system.ports[name], float(shared.flows.usage[k, hop])
             if stream.multicast is not None:
@@ -326,6 +332,9 @@ def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[lis
                         at_sender=before is None,
                         burst=burst,
                         frame=min(burst, packed.frame, key=lambda some: some.sum_bits),
+                        bunch=replace(
+                            burst, number=held * burst.number, sum_bits=held * burst.sum_bits
+                        ),
                         source=(*server, came_from),
                         wire_bps=wire_bps,
                         rate_bps=rate_bps,
@@ -335,7 +344,17 @@ def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[lis
                 )
             before, paced = port, port.paced_bps(stream.priority)
             came_bps = min(came_bps, paced)
+            spacing_s = stream.interval_s
+            if spacing_s and math.isfinite(closed_s := longest_closed_s(port, stream)):
+                held = max(held, 1 + math.floor(closed_s / spacing_s))
     return found, entry
+
+
+def longest_closed_s(port: Port, stream: Stream) -> float:
+    """Longest time for which a port's gate is closed for a stream [s]; 0 without gates."""
+    if not isinstance(port.scheduler, Gates):
+        return 0.0
+    return max(port.scheduler.closed_s(stream.priority), default=0.0)
 
 
 # --- waits ------------------------------------------------------------------------------------
@@ -395,25 +414,38 @@ def _gate_waits(crossings: Sequence[_Crossing]) -> Floats:
 
 
 def _waits_for_packet(crossings: Sequence[_Crossing]) -> Floats:
-    """Wait for a packet of another priority class that is being sent when a frame arrives.
+    """Wait for packets of other priority classes that are being sent when a frame arrives.
 
     The result is an array (crossings, 3): mean [s], variance [s²] and greatest wait [s]. A crossing is one
-    stream at one port. The wait is 0 unless the scheduler gives each class a rate. It is also 0 at gates,
-    since the wait for the gate includes it.
+    stream at one port. The wait is 0 unless the scheduler gives each class a rate. At gates, only classes whose gates are
+    open at the same time count. More urgent classes send whole bursts first at gates, and at shapers if they are not
+    shaped.
     """
-    apart = [not (one.one_server or isinstance(one.port.scheduler, Gates)) for one in crossings]
-    by_class: dict[tuple[str, int], Floats] = {}
+    apart = [not one.one_server for one in crossings]
+    packets: dict[tuple[str, int], Floats] = {}
+    bursts: dict[tuple[str, int], Floats] = {}
     for crossing in compress(crossings, apart):
-        packet_s = crossing.burst.longest_bits / crossing.port.rate_bps
+        at = crossing.port.name, crossing.stream.priority
         load = crossing.wire_bps / crossing.port.rate_bps
-        here = by_class.setdefault((crossing.port.name, crossing.stream.priority), np.zeros(3))
-        here[:2] += load * packet_s / 2, load * packet_s**2 / 3
-        here[2] = max(here[2], packet_s)
+        packet_s = crossing.burst.longest_bits / crossing.port.rate_bps
+        burst_s = crossing.burst.sum_bits / crossing.port.rate_bps
+        for sizes, time_s in ((packets, packet_s), (bursts, burst_s)):
+            here = sizes.setdefault(at, np.zeros(3))
+            here[:2] += load * time_s / 2, load * time_s**2 / 3
+            here[2] = max(here[2], time_s)
     blocked = np.zeros((len(crossings), 3))
     for k, crossing in compress(enumerate(crossings), apart):
-        row = blocked[k]
-        others = [k for k in PRIORITIES if k != crossing.stream.priority]
-        classes = [by_class.get((crossing.port.name, k), row) for k in others]
-        mean, square, longest = np.array(classes).T
-        row[:] = mean.sum(), max(square.sum() - mean.sum() ** 2, 0.0), longest.max()
+        row, port, own = blocked[k], crossing.port, crossing.stream.priority
+        gates = port.scheduler if isinstance(port.scheduler, Gates) else None
+        shaped = port.scheduler.idle_slopes_bps if isinstance(port.scheduler, CreditBased) else {}
+        unspaced = {other for other in PRIORITIES if other > own and other not in shaped}
+        ahead = unspaced if gates or shaped else set()
+        others = [
+            (bursts if other in ahead else packets).get((port.name, other), row)
+            for other in PRIORITIES
+            if other != own and (gates is None or gates.open_together(own, other))
+        ]
+        if others:
+            mean, square, longest = np.array(others).T
+            row[:] = mean.sum(), max(square.sum() - mean.sum() ** 2, 0.0), longest.max()
     return blocked
