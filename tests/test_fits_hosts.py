@@ -1,4 +1,4 @@
-"""What senders hold on slower wires: documented sizes, and how they fill."""
+"""Content of sender buffers on slower wires: documented sizes, and how they fill."""
 
 from __future__ import annotations
 
