@@ -14,6 +14,7 @@ from icmodel.arrays import Floats
 from icmodel.system.prediction.path_times import Run, pipelined_s
 from icmodel.system.sharing import waiting
 from icmodel.system.sharing.waiting import (
+    STEP,
     Arrivals,
     all_bursts_once_s,
     quantile_s,
@@ -325,6 +326,15 @@ def test_the_mean_wait_equals_that_of_a_port_simulated_packet_by_packet(
 def test_over_an_infinitely_fast_link_a_frame_arrives_at_one_moment() -> None:
     found, at_once = later(entries([0.2, 0.4, 0.1], [12, 46, 1]), 1e9)
     assert found == pytest.approx(at_once, rel=1e-6)
+
+
+@pytest.mark.parametrize("own_s", [0.0, STEP**40, STEP**80])
+def test_bursts_that_begin_during_a_frame_wait_whole_in_its_variance(own_s: float) -> None:
+    """Campbell: the variance is a rate times b³/3 before a frame, and b² a second while its packets arrive."""
+    at = entries([0.2, 0.4, 0.1], [12, 46, 46])
+    at_once = np.full(3, 1e-9)
+    ratio = spread(at, at_once, np.full(3, own_s), np.zeros(3, dtype=bool)).variance_ratio
+    assert ratio[0] == pytest.approx(1 + 3 * own_s / 46, rel=1e-6)
 
 
 def test_frames_of_one_packet_change_nothing() -> None:
