@@ -2,6 +2,7 @@
 
 use crate::error::{Result, require};
 use crate::settings::{Pattern, Protocol, RunSettings};
+use crate::transport::answer_bytes;
 use std::fmt::Display;
 use std::time::Duration;
 
@@ -146,13 +147,13 @@ fn traffic_s(settings: &RunSettings) -> Option<f64> {
 
 /// Memory that one end may need at most for the frames and buffers of these settings, in bytes.
 ///
-/// A sending stream holds a batch of frames. A receiving stream holds two frames (the rest of one
-/// and the beginning of the next) if that exceeds its ordinary read buffer. Patterns with replies
-/// do both. The system allocates twice the requested socket buffers (socket(7)), and ZeroMQ holds
-/// messages up to its high-water mark.
+/// A sending stream holds a batch of frames. A receiving stream holds at most two frames, one that
+/// arrives and one that is read; small frames share its read buffer, which does not count. Patterns
+/// with replies do both. The system allocates twice the requested socket buffers (socket(7)), and
+/// ZeroMQ holds messages up to its high-water mark.
 fn memory_bytes(settings: &RunSettings) -> u128 {
     let payload = u128::from(settings.payload_bytes);
-    let reply = u128::from(settings.reply_bytes.unwrap_or(settings.payload_bytes));
+    let reply = u128::from(answer_bytes(settings));
     let sending = |frame: u128| frame * u128::from(settings.batch_frames);
     let receiving = |frame: u128| match frame > READ_BYTES / 2 {
         true => 2 * frame,
@@ -205,6 +206,18 @@ mod tests {
         assert_eq!(limits.check(&zeromq), Ok(()));
         zeromq.high_water_mark = Some(0);
         says(limits.check(&zeromq), "give 1 or more");
+    }
+
+    #[test]
+    fn a_reply_counts_with_its_own_size() {
+        let mut settings = RunSettings::new(Protocol::Tcp, 1 << 30);
+        settings.pattern = Pattern::Call;
+        // The caller holds the request, the responder two of them; the reply has 32 B.
+        assert_eq!(memory_bytes(&settings), (2 << 30) + 32);
+        settings.pattern = Pattern::PingPong;
+        assert_eq!(memory_bytes(&settings), 3 << 30);
+        settings.reply_bytes = Some(1 << 20);
+        assert_eq!(memory_bytes(&settings), (2 << 30) + (1 << 20));
     }
 
     #[test]
