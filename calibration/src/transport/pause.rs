@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 /// Longest pause, in ns.
 const LONGEST_NS: u64 = 1_000_000;
-/// Interval between two checks of the receive queue, in ns.
+/// Least time between two looks at the receive queue, in ns.
 const LOOK_NS: u64 = 100_000;
 /// The pause ends when this part of the receive buffer is full. The kernel counts its own
 /// bookkeeping into the buffer (socket(7)), so that the window is about half of it.
@@ -24,11 +24,17 @@ const PART: u64 = 3;
 pub fn until_plenty(fd: &OwnedFd) {
     let plenty = socket_recv_buffer_size(fd).map_or(0, |bytes| bytes as u64 / PART);
     let began = now_ns();
-    for look in 1..=LONGEST_NS / LOOK_NS {
-        sleep_until(began + look * LOOK_NS);
-        if ioctl_fionread(fd).is_ok_and(|waiting| waiting >= plenty) {
+    let end = began + LONGEST_NS;
+    let mut look = began + LOOK_NS;
+    loop {
+        sleep_until(look);
+        let waiting = ioctl_fionread(fd).unwrap_or(0);
+        if waiting >= plenty || look >= end {
             return;
         }
+        // The next look is at the time at which plenty will wait, at the rate so far.
+        let full = began + (look - began) * plenty / waiting.max(1);
+        look = full.max(look + LOOK_NS).min(end);
     }
 }
 
