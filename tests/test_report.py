@@ -238,7 +238,7 @@ def test_the_page_says_what_the_evaluation_says(imaging: Evaluation, page: str) 
     for said in (
         "3.512676 Gb/s",
         "0.74 % short",
-        "6751 frames/s is the least rate that does",
+        "6751 frames/s is the least rate that achieves it",
         "112.9565 µs",
         "serialisation",
         "stack",

@@ -32,7 +32,7 @@ def test_the_answer_names_verdict_margin_limit_and_least_change(imaging: Evaluat
     assert told.sentence.startswith(
         "Not met, on derived goodput: original misses 3 of 7 requirements, worst “every picture stream "
         "arrives whole”: goodput is 3.512676 Gb/s where at least 3.538944 Gb/s is needed, 0.74 % short, limited "
-        "by the request; 6751 frames/s is the least rate that does"
+        "by the request; 6751 frames/s is the least rate that achieves it"
     )
     assert dict(told.parts)["Limited by"] == "the request"
 

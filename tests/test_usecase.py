@@ -257,7 +257,9 @@ def test_the_cable_takes_its_time_from_the_samples() -> None:
     made = derive(read_usecase(document(stream=SAMPLES + 'within = "1 us"', more=medium)))
     assert made["s.total_goodput_bps"].value == 64e6
     assert made["s.total_goodput_at_distance_bps"].value == 128e6
-    with pytest.raises(UseCaseError, match="cable alone takes 500 ns of the 400 ns"):
+    with pytest.raises(
+        UseCaseError, match="the cable takes 500 ns, but the samples s must arrive within 400 ns"
+    ):
         read_usecase(document(stream=SAMPLES + 'within = "400 ns"', more=medium))
 
 
@@ -343,7 +345,7 @@ def test_what_the_source_states_bounds_what_nobody_measured() -> None:
 def test_half_a_round_trip_stands_in_by_name() -> None:
     mean = estimate_for("latency_mean_s", ends(rtt_half_mean_s=known(5, 4, 6)))
     assert (mean.value, mean.low, mean.high) == (5, 1e-6, 12)
-    assert "not one-way" in mean.why
+    assert "replaces the one-way" in mean.why
     whole = estimate_for("latency_mean_s", ends(rtt_mean_s=known(10, 8, 12)))
     assert (whole.value, whole.low, whole.high) == (5, 1e-6, 12)
     no_theory = StreamBounds({"rtt_mean_s": known(10, 8, 12)}, None, None)
@@ -496,7 +498,7 @@ def test_under_hybrid_the_remedy_is_a_rate_that_does(rate: int, outcome: str) ->
     least = found.least_rate_fps
     assert least is not None
     assert 12_500 < least < 13_000
-    assert found.remedy == f"{least} frames/s is the least rate that does"
+    assert found.remedy == f"{least} frames/s is the least rate that achieves it"
     assert judged(data, scenario=frames.format(least), **parts).outcome == "met"
     assert judged(data, scenario=frames.format(least - 1), **parts).outcome == "undecided"
 
@@ -633,7 +635,7 @@ def test_a_device_has_interfaces_for_what_it_sends_or_receives_whichever_is_more
     )
     derived = {one.name: one for one in evaluate(read_usecase(text), toy).chosen.derivations}
     assert derived["display.interfaces"].value == 4
-    assert derived["display.interfaces"].meaning.endswith(f"for what is {more}")
+    assert derived["display.interfaces"].meaning.endswith(f"for its {more} streams")
 
 
 @pytest.mark.parametrize("receives", [5, 9])
@@ -864,7 +866,7 @@ def test_a_round_trip_is_judged_between_theory_and_the_whole_of_it(toy: Dataset)
             scenario=scenario,
         )
         assert found.outcome == outcome
-        assert "not one-way" in found.verdict.why
+        assert "replaces the one-way" in found.verdict.why
     p99 = judged(toy, requirement='metric = "latency_p99_s"\nat_most = "40 us"', scenario=scenario)
     assert p99.outcome == "met"
 
@@ -1064,4 +1066,4 @@ def test_no_more_than_is_produced_arrives_at_a_higher_rate(toy: Dataset) -> None
     chosen = evaluate(read_usecase(text.replace("s = 4", "s = 1")), toy).chosen
     assert chosen.findings[0].outcome == "not met"
     assert chosen.findings[0].verdict.estimate.high == 1e9
-    assert "no more than that arrives" in chosen.answers[0].notes[-1]
+    assert "are produced and arrive" in chosen.answers[0].notes[-1]

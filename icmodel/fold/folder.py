@@ -105,8 +105,13 @@ def write_folded(folder: str | Path, folded: Folded) -> Dataset:
     target = Path(folder)
     _check(folded, target)
     name, title = str(folded.document["id"]), str(folded.document["title"])
-    page = target / README_FILE
-    before = _page(page) if page.is_file() else None
+    page, before = target / README_FILE, None
+    if page.is_file():
+        try:
+            before = page.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "not text in UTF-8"
+            raise RecordError(f"{page} cannot be read ({reason}): correct or remove it") from error
     extra = {
         RECORDS_FILE: packed(target / RECORDS_FILE, records_text(folded.records).encode()),
         ACCOUNT_FILE: folded.account.json(),
@@ -122,15 +127,6 @@ def _check(folded: Folded, folder: Path) -> None:
     """Raise DatasetError if the document of a folded dataset breaks the format."""
     document = {**folded.document, "schema_version": 1, "protocols": ["any"]}
     check_document(document, folder / DOCUMENT_FILE)
-
-
-def _page(path: Path) -> str:
-    """Read the README of a folder, to keep its text around the account."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not text in UTF-8"
-        raise RecordError(f"{path} cannot be read ({reason}): correct or remove it") from error
 
 
 def is_folded(folder: Path) -> bool:

@@ -348,18 +348,15 @@ def numbered_lines(path: Path) -> tuple[list[tuple[int, str]], bool]:
     except UnicodeDecodeError as error:
         raise RecordError(f"{path} is not UTF-8 ({error.reason}): {HOW_TO_MAKE}") from error
     lines = text.split("\n")
-    torn = bool(lines[-1].strip()) and not _is_json(lines[-1])
+    torn = False
+    if lines[-1].strip():
+        try:
+            json_value(lines[-1])
+        except ValueError:
+            torn = True
     kept = lines[:-1] if torn else lines
     numbered = [(n, line.rstrip("\r")) for n, line in enumerate(kept, start=1) if line.strip()]
     return numbered, torn and bool(numbered)
-
-
-def _is_json(line: str) -> bool:
-    try:
-        json_value(line)
-    except ValueError:
-        return False
-    return True
 
 
 EVERY = ("",)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from icmodel.arrays import Floats
-from icmodel.dataset import Dataset, Point
+from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain, ScenarioError
 from icmodel.estimate import Estimate
 from icmodel.estimate.statistics import NORMAL, student
@@ -119,11 +119,24 @@ def own_work(over: Model, results: Dataset, end: str = SENDER) -> tuple[OwnWork,
 
 def _compared(over: Model, results: Dataset, protocol: str, end: str) -> Iterator[Compared]:
     """Yield the times per frame at each payload, unless the wire limits the fastest run."""
+    # Runs of the program with one sender, at an unlimited load and default options.
+    rows = [
+        (point.payload_bytes, point)
+        for point in results.select(protocol, {})
+        if point.payload_bytes
+        and point.load_bps == math.inf
+        and (point.endpoints or 1) == 1
+        and not point.switches
+        and point.value > 0
+    ]
+    measured = {point.metric for _, point in rows}
+    metric = next((name for name in METRICS if name in measured), "")
+    fastest = [(payload_bytes, point) for payload_bytes, point in rows if point.metric == metric]
+
     has_cores = any(row.cores for row in over.data.points if row.protocol == protocol)
-    for point in _fastest(results, protocol):
-        assert point.payload_bytes is not None  # `_fastest` leaves out rows without a payload
+    for payload_bytes, point in sorted(fastest, key=lambda row: row[0]):
         cores = point.cores or 1
-        scenario = Scenario(protocol, point.payload_bytes, cores=cores if has_cores else None)
+        scenario = Scenario(protocol, payload_bytes, cores=cores if has_cores else None)
         bound_bps = over.greatest_goodput_bps(scenario)
         if bound_bps is not None and point.value >= BY_WIRE * bound_bps:
             continue
@@ -131,23 +144,7 @@ def _compared(over: Model, results: Dataset, protocol: str, end: str) -> Iterato
             host = over.host_times_s(scenario)[ENDS.index(end)]
         except OutOfDomain:
             continue  # this payload or number of cores was not measured; try the next one
-        yield Compared(point.payload_bytes, cores * 8 * point.payload_bytes / point.value, host)
-
-
-def _fastest(results: Dataset, protocol: str) -> list[Point]:
-    """Return the program's runs of one sender at an unlimited load and default options, by payload."""
-    points = [
-        point
-        for point in results.select(protocol, {})
-        if point.payload_bytes
-        and point.load_bps == math.inf
-        and (point.endpoints or 1) == 1
-        and not point.switches
-    ]
-    for metric in METRICS:
-        if own := [point for point in points if point.metric == metric and point.value > 0]:
-            return sorted(own, key=lambda point: point.payload_bytes or 0)
-    return []
+        yield Compared(payload_bytes, cores * 8 * payload_bytes / point.value, host)
 
 
 def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:

@@ -2,10 +2,10 @@
 
 Each link is a row of the comparison. The sources of a link are the datasets measured on the link, and theory. If no
 dataset predicts every required goodput, ``hybrid`` extrapolates from the nearest line rate of the same kind and
-protocol. A link that theory refutes is not extrapolated. If no dataset can answer, theory is the only source.
+protocol, unless theory refutes the link. If no dataset can answer, theory is the only source.
 
-A row is met if one dataset meets all requirements. A row is not met only if all sources fail, or if theory refutes the
-link. Among equal verdicts, the strongest kind of evidence decides.
+A row is met if one dataset meets all requirements. It is not met only if all sources fail, or theory refutes the link.
+Among equal verdicts, the strongest kind of evidence decides.
 
 If a requirement exceeds a bound of theory, no host can meet the requirement on that wire. Ethernet is assumed to have
 jumbo frames (MTU 9000), so that a refutation also holds for smaller packets.
@@ -14,7 +14,7 @@ jumbo frames (MTU 9000), so that a refutation also holds for smaller packets.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -73,7 +73,7 @@ from icmodel.usecase.judging import share_bps
 from icmodel.usecase.result import NO_EVIDENCE, Evidence
 
 EXTRAPOLATING = "hybrid"
-"""Variant of the model that can extrapolate to another line rate, and can include the application's work."""
+"""Variant of the model that extrapolates to other line rates and includes the application's work."""
 Watch = Callable[[int, int], None]
 
 
@@ -154,7 +154,7 @@ class _Sources:
     cache: bool
 
     def row(self, link: Link) -> tuple[Row, ...]:
-        """Judge one link by all its sources, and return its row; empty if neither a dataset nor theory can judge."""
+        """Judge one link by all its sources, and return its row; empty if no source can judge."""
         measured = [self.measured(carrier, link) for carrier in self.known if carrier.at(link)]
         sources = [source for source in measured if source.answers]
         silent = tuple(
@@ -197,8 +197,7 @@ class _Sources:
     def extrapolated(self, link: Link) -> list[Source]:
         """Judge the use case by extrapolation from another line rate; empty if no dataset can.
 
-        Only datasets with the same interconnect and protocol are tried, in the order of their distance in line rate.
-        The first dataset that can answer is used.
+        Datasets with the same interconnect and protocol are tried, the nearest line rate first, until one can answer.
         """
         rate = link.line_rate_bps
         if rate is None:
@@ -292,7 +291,7 @@ def _judged(
     answers = []
     for name, bound in bounds.items():
         shared = () if bound.shared is None else bound.shared.derivations
-        why = "theory knows no host"
+        why = "theory does not describe hosts"
         answers.append(Answer(name, bound.scenario, bound.scenario, None, why, (), shared))
     return CandidateResult(
         name=candidate.name,
@@ -337,32 +336,27 @@ def _stream_bounds(
 def _estimate(case: UseCase, limit: Limit, bounds: _Bounds, wire: Wire) -> Estimate:
     """Return the interval of a metric that the wire allows for any hosts; absent if theory has no bound."""
     metric, payload_bytes = limit.metric, bounds.scenario.payload_bytes
+    rate, alone = (
+        units.format_bps(wire.link.line_rate_bps or 0.0),
+        units.format_bps(bounds.alone_bps),
+    )
     if metric in ("goodput_bps", "sent_bps"):
-        return _interval(0.0, bounds.goodput_bps, "; ".join(_goodput_sentences(bounds, wire)))
+        why = f"frames of {payload_bytes} B carry at most {alone} of {rate}"
+        if (shared := bounds.shared) is not None:
+            others = units.format_bps(shared.other_goodput_bps)
+            why += f"; {shared.endpoints} endpoints share this, and the others need {others}"
+        return _interval(0.0, bounds.goodput_bps, why)
     if metric.startswith("latency_") and metric != "latency_std_s":
-        rate = units.format_bps(wire.link.line_rate_bps or 0.0)
         metres = units.format_metres(bounds.scenario.distance_m or 0.0)
-        why = f"{payload_bytes} B with all around them at {rate}, and {metres} of cable"
+        why = f"{payload_bytes} B with all headers at {rate}, and {metres} of cable"
         return _interval(bounds.latency_s, math.inf, why)
     stream = case.stream(case.stream_of(limit))
     if metric == AT_ONCE and isinstance(stream, ImageStream):
         size = stream.picture.size_bytes
-        why = f"{units.format_bytes(size)} at {units.format_bps(bounds.alone_bps)}"
+        why = f"{units.format_bytes(size)} at {alone}"
         return _interval(8 * size / bounds.alone_bps, math.inf, why)
     return absent(f"theory has no bound of {metric}: it depends on the hosts")
 
 
 def _interval(low: float, high: float, why: str) -> Estimate:
     return Estimate(math.nan, low, high, "theory", why, ("theory",))
-
-
-def _goodput_sentences(bounds: _Bounds, wire: Wire) -> Iterator[str]:
-    scenario, shared = bounds.scenario, bounds.shared
-    rate, alone = (
-        units.format_bps(wire.link.line_rate_bps or 0.0),
-        units.format_bps(bounds.alone_bps),
-    )
-    yield f"of {rate} frames of {scenario.payload_bytes} B carry {alone} at most"
-    if shared is not None:
-        others = units.format_bps(shared.other_goodput_bps)
-        yield f"of that {shared.endpoints} endpoints share, the others of which need {others}"

@@ -18,14 +18,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from icmodel import units
-from icmodel.errors import Mistakes, Place, UnitError, UseCaseError
+from icmodel.errors import Fault, Mistakes, Place, UnitError, UseCaseError
 from icmodel.frozen import FrozenMapping
 from icmodel.message import MESSAGE_METRICS
 from icmodel.reading import is_reference, quantity_kind
 from icmodel.requirement import ROUNDING, Requirement
 from icmodel.usecase.document import (
     Budget,
-    Device,
     ImageStream,
     Limit,
     SampleStream,
@@ -127,7 +126,7 @@ def derive_sound_part(usecase: UseCase, mistakes: Mistakes) -> Derivations:
     if usecase.devices:
         counts = [device.count for device in usecase.devices]
         formula = " + ".join(map(str, counts))
-        _add(derived, "devices.endpoints", sum(counts), formula, "endpoints in all")
+        _add(derived, "devices.endpoints", sum(counts), formula, "total number of endpoints")
     for number, device in enumerate(usecase.devices):
         for verb, handled in (("received", device.receives), ("sent", device.sends)):
             known = all(f"{stream}.total_goodput_bps" in derived for stream in handled)
@@ -135,7 +134,7 @@ def derive_sound_part(usecase: UseCase, mistakes: Mistakes) -> Derivations:
                 total, formula = handled_goodput(handled, derived)
                 name = f"{device.name}.{verb}_goodput_bps"
                 with mistakes.at("devices", number):
-                    _add(derived, name, total, formula, f"{verb} by one of them")
+                    _add(derived, name, total, formula, f"{verb} by one {device.name}")
     return FrozenMapping(derived)
 
 
@@ -150,37 +149,30 @@ def _derive_budget(
                 times[part] = exact(units.parse_seconds(text))
     needs = tuple((*place, "parts", part) for part in budget.parts)
     with mistakes.at(*place, "total_s", needs=reference(budget.total_s)):
-        total = _total(budget, derived)
+        if budget.cycle_hz is None:
+            total = _time(budget.total_s or 0.0, derived)
+        else:
+            cycle, formula = (
+                1 / exact(budget.cycle_hz),
+                f"1 / {units.format_hertz(budget.cycle_hz)}",
+            )
+            total = _add(derived, f"{budget.name}.total_s", cycle, formula, "time of one cycle")
         with mistakes.at(
             *place, "parts", needs=((*place, "total_s"), (*place, "cycle_hz"), *needs)
         ):
-            rest = _rest(budget, total, times)
+            rest = total - sum(times.values())
+            if rest < 0 or (rest > 0 and len(times) == len(budget.parts)):
+                raise UseCaseError(
+                    f"the parts of the budget {budget.name} add up to "
+                    f"{units.format_seconds(float(total - rest))} of "
+                    f'{units.format_seconds(float(total))}: make both equal, or set one part to "rest"'
+                )
             taken = " − ".join(units.format_seconds(float(t)) for t in (total, *times.values()))
             for part in budget.parts:
                 stated = f"stated, of {units.format_seconds(float(total))}"
                 formula = stated if part in times else taken
                 name = f"{budget.name}.{part}_s"
                 _add(derived, name, times.get(part, rest), formula, f"time for {part}")
-
-
-def _total(budget: Budget, derived: dict[str, Derivation]) -> Fraction:
-    """Return the total time of a budget [s]."""
-    if budget.cycle_hz is None:
-        return _time(budget.total_s or 0.0, derived)
-    cycle, formula = 1 / exact(budget.cycle_hz), f"1 / {units.format_hertz(budget.cycle_hz)}"
-    return _add(derived, f"{budget.name}.total_s", cycle, formula, "time of one cycle")
-
-
-def _rest(budget: Budget, total: Fraction, times: Mapping[str, Fraction]) -> Fraction:
-    """Return the time of the part ``rest`` of a budget [s]."""
-    rest = total - sum(times.values())
-    if rest < 0 or (rest > 0 and len(times) == len(budget.parts)):
-        raise UseCaseError(
-            f"the parts of the budget {budget.name} add up to "
-            f"{units.format_seconds(float(total - rest))} of "
-            f'{units.format_seconds(float(total))}: make both equal, or set one part to "rest"'
-        )
-    return rest
 
 
 def _derive_stream(
@@ -192,12 +184,23 @@ def _derive_stream(
 ) -> None:
     """Add the derived numbers of one stream: number of sources, goodputs, and core time of the application."""
     name = stream.name
-    count, formula = 1, ""
-    with mistakes.at(
-        *place, "count", needs=(("devices", None, "sends"), ("devices", None, "count"))
-    ):
-        count, formula = _count_sources(stream, usecase.devices)
+
+    # Sources that are active at the same time: stated, or counted from the devices.
+    count, formula = (stream.count, "stated") if stream.count else (1, "one by default")
+    sending = [device for device in usecase.devices if name in device.sends]
+    if sending:
+        stated, count = stream.count, sum(device.count * device.sends[name] for device in sending)
+        formula = " + ".join(f"{d.count} {d.name} × {d.sends[name]}" for d in sending)
+        if stated not in (None, count):
+            text = (
+                f"the stream {name} has count = {stated}, but its devices send {count}: correct one of "
+                "the two, or remove count"
+            )
+            needs = (("devices", None, "sends"), ("devices", None, "count"))
+            mistakes.add(Fault(text, (*place, "count"), needs))
+            count, formula = 1, ""
     _add(derived, f"{name}.count", count, formula, "sources at the same time")
+
     within = stream.within_s if isinstance(stream, SampleStream) else None
     key = {"samples": "within_s", "image": "rate_hz", "goodput": "goodput_bps"}[stream.kind]
     with mistakes.at(*place, key, needs=(("medium",), *reference(within))):
@@ -207,7 +210,7 @@ def _derive_stream(
 def _derive_goodput(
     usecase: UseCase, stream: Stream, count: int, derived: dict[str, Derivation]
 ) -> None:
-    """Append a stream's goodputs, and the core time of its application, to the derived numbers."""
+    """Add a stream's goodputs, and the core time of its application, to the derived numbers."""
     name = stream.name
     goodput, formula = Fraction(0), "stated"
     if isinstance(stream, SampleStream):
@@ -244,23 +247,8 @@ def _derive_goodput(
                 if (own := device.work(name).to_dict()[key])
             ]
             several = len(shares) > 1
-            formula = f"the most of {', '.join(shares)}" if several else f"stated, {shares[0]}"
-            _add(derived, f"{name}.{key}", exact(value), formula, "what the application adds")
-
-
-def _count_sources(stream: Stream, devices: tuple[Device, ...]) -> tuple[int, str]:
-    """Return the number of sources of a stream that are active at the same time, and its formula."""
-    sending = [device for device in devices if stream.name in device.sends]
-    counted = sum(device.count * device.sends[stream.name] for device in sending)
-    if stream.count is not None and sending and counted != stream.count:
-        raise UseCaseError(
-            f"the stream {stream.name} has count = {stream.count}, but its devices send {counted}: "
-            "correct one of the two, or remove count"
-        )
-    if not sending:
-        return (stream.count, "stated") if stream.count else (1, "one, as nothing else is said")
-    formula = " + ".join(f"{d.count} {d.name} × {d.sends[stream.name]}" for d in sending)
-    return counted, formula
+            formula = f"greatest of {', '.join(shares)}" if several else f"stated, {shares[0]}"
+            _add(derived, f"{name}.{key}", exact(value), formula, "time that the application adds")
 
 
 def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivation]) -> None:
@@ -290,8 +278,8 @@ def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivat
         times.append(("_at_distance", within - exact(delay.value), ", less the delay of the cable"))
         if within <= exact(delay.value):
             raise UseCaseError(
-                f"the cable alone takes {delay.text} of the {units.format_seconds(float(within))} in which "
-                f"the samples {name} must arrive: give a shorter distance or more time"
+                f"the cable takes {delay.text}, but the samples {name} must arrive within "
+                f"{units.format_seconds(float(within))}: give a shorter distance or more time"
             )
     busiest = Fraction(count, stream.connections) * (1 + exact(extra))
     samples = math.ceil(busiest)
@@ -354,8 +342,8 @@ def _time(value: float | str, derived: Derivations) -> Fraction:
         derivation = lookup(derived, value)
         if quantity_kind(derivation.quantity) != "s":
             raise UseCaseError(
-                f"{value} is {derivation.text}, where a time is needed: name a derived time, or "
-                "write one with its unit"
+                f"{value} is {derivation.text}, but a time is needed: name a derived time, or write "
+                "one with its unit"
             )
         return exact(derivation.value)
     return exact(value)
@@ -459,10 +447,12 @@ RequiredLimits = tuple[tuple[Limit, Requirement], ...]
 
 
 def required(case: UseCase, derived: Derivations) -> RequiredLimits:
-    """Return the requirements of a use case, and the implied ones: the data of each stream arrive, and samples in time.
+    """Return the stated requirements of a use case, then the implied ones.
 
-    An implied requirement is left out if the file already requires at least as much. The data of a stream may be lost
-    if ``allowed_shortfall`` is 100 %. Samples with a time ``within`` arrive in this time on average.
+    - All data of a stream arrives, except for its ``allowed_shortfall``.
+    - Samples with a time ``within`` arrive within this time on average.
+
+    An implied requirement is left out if the file already requires at least as much.
     """
     stated = tuple(zip(case.requirements, requirements(case.requirements, derived), strict=True))
     implied = []
@@ -478,7 +468,7 @@ def required(case: UseCase, derived: Derivations) -> RequiredLimits:
                     at_least=least.name,
                     kind="firm",
                     stream=stream.name,
-                    source="required of every stream; allowed_shortfall lets some of it be lost",
+                    source="required of every stream; allowed_shortfall permits some loss",
                 )
             )
         if not isinstance(stream, SampleStream) or stream.within_s is None or least.value <= 0:
@@ -494,7 +484,7 @@ def required(case: UseCase, derived: Derivations) -> RequiredLimits:
                     at_most=within if isinstance(within, str) else f"{within!r} s",
                     kind="firm",
                     stream=stream.name,
-                    source="required of samples with within",
+                    source="required of samples with the key within",
                 )
             )
     return (*stated, *zip(implied, requirements(implied, derived), strict=True))
@@ -540,8 +530,9 @@ def checked_requirement(
 
 def _limit_value(limit: Limit, text: str, derived: Derivations) -> float:
     """Return a limit in SI units, from a quantity with a unit or from a derived number of the same kind."""
-    in_cores = limit.metric.endswith("_cores")
-    kind = None if in_cores else quantity_kind(limit.metric) or "ratio"
+    kind: str | None = quantity_kind(limit.metric) or "ratio"
+    if limit.metric.endswith("_cores"):
+        kind = None
     if is_reference(text):
         try:
             derivation = lookup(derived, text)
@@ -553,14 +544,15 @@ def _limit_value(limit: Limit, text: str, derived: Derivations) -> float:
                 "has another unit: name a number with the unit of the metric"
             )
         return derivation.value
+    if kind is None:
+        number = text.removesuffix("cores").removesuffix("core").strip()
+        if number == text or not number.replace(".", "", 1).isdecimal():
+            raise UseCaseError(
+                f"the requirement {limit.name!r}: {text!r} is not a number of cores: write a text "
+                'such as "1.5 cores"'
+            )
+        return float(number)
     try:
-        return _parse_cores(text) if kind is None else units.QUANTITIES[kind](text)
+        return units.QUANTITIES[kind](text)
     except UnitError as error:
         raise UseCaseError(f"the requirement {limit.name!r}: {error}") from error
-
-
-def _parse_cores(text: str) -> float:
-    number = text.removesuffix("cores").removesuffix("core").strip()
-    if number == text or not number.replace(".", "", 1).isdecimal():
-        raise UnitError(f'{text!r} is not a number of cores: write a text such as "1.5 cores"')
-    return float(number)

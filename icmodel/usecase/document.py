@@ -53,7 +53,7 @@ _QUANTILE = re.compile(r"latency_p[0-9]+_s")
 
 
 class Device(Document):
-    """A kind of device: the number of such devices, and the streams that each device sends and receives.
+    """A kind of device: the number of these devices, and the streams that each one sends and receives.
 
     Without ``interfaces``, a device has as many interfaces as its streams need. ``app_send`` and ``app_recv`` state the
     application's core time per frame of a stream. The keys ``..._per_byte`` add a core time per byte.
@@ -191,7 +191,8 @@ class Budget(Document):
         faults = []
         if (self.total_s is None) == (self.cycle_hz is None):
             text = (
-                'a budget has exactly one of total (such as "50 ms") and cycle (such as "20 kHz")'
+                'a budget needs exactly one of total (such as "50 ms") and cycle (such as "20 kHz"): '
+                "give one of them"
             )
             faults.append(Fault(text, ("total_s",), (("cycle_hz",),)))
         if list(self.parts.values()).count("rest") > 1:
@@ -233,7 +234,7 @@ class Limit(Document):
             faults.append(Fault(text, ("at_least",), (("at_most",),)))
         if self.device is not None and not self.metric.startswith(("cpu_send", "cpu_recv")):
             text = (
-                f"device sums a CPU metric over a host's streams, and {self.metric} is not one: "
+                f"device sums a CPU metric over a host's streams, but {self.metric} is not a CPU metric: "
                 "remove device, or use cpu_send or cpu_recv"
             )
             faults.append(Fault(text, ("device",), (("metric",),)))
@@ -277,9 +278,9 @@ class Question(Document):
 class Candidate(Document):
     """Candidate: one way to carry the streams of a use case, with a scenario for each stream.
 
-    ``hosts`` is the number of hosts over which a device spreads its streams (default 1). Several sets of cores in one
-    host also count as several hosts. Each set must then have the scenario's core count ``cores``. ``dataset`` names the
-    dataset whose protocols and options the scenarios use.
+    ``hosts`` is the number of hosts over which a device spreads its streams (default 1). Sets of cores in one host, each
+    with the scenario's core count ``cores``, also count as hosts. ``dataset`` names the dataset whose protocols and
+    options the scenarios use.
     """
 
     name: Slug
@@ -372,7 +373,7 @@ class UseCase(Document):
                 )
 
     def _used_names(self) -> Iterator[tuple[str, str, Place, str]]:
-        """Yield each use of a name: location in words, name, place in the file, and list of allowed names."""
+        """Yield each use of a name: its location in words, the name, its place in the file, and the part that defines it."""
         yield "default_candidate", self.default_candidate, ("default_candidate",), "candidates"
         for i, device in enumerate(self.devices):
             where = f"a stream of the device {device.name}"
@@ -471,7 +472,7 @@ class UseCase(Document):
             stream = self.stream(name)
             if limit.metric in MESSAGE_METRICS and not isinstance(stream, ImageStream):
                 yield Fault(
-                    f"{where} is about whole messages, and the stream {stream.name} has none: "
+                    f"{where} is about whole messages, but the stream {stream.name} has none: "
                     'use a stream of kind "image", whose message is one picture',
                     (*place, "metric"),
                     (("streams", name, "kind"),),
@@ -516,8 +517,8 @@ class UseCase(Document):
     def streams_at(self, limit: Limit) -> int:
         """Return the number of streams whose values a requirement adds up; 1 if it names no device.
 
-        If a requirement names a device, the values of all its streams at one such device are added up. For samples, the
-        values of the connections that carry the device's samples are added up.
+        If a requirement names a device, the values of all its streams at one such device are added up. For samples,
+        these are the values of the connections that carry the device's samples.
 
         Raises
         ------

@@ -59,7 +59,7 @@ def evaluate(
     strict: bool = False,
     cache: bool = True,
 ) -> Evaluation:
-    """Judge every candidate of a use case on a dataset. A candidate is a choice of protocol, frames and cores.
+    """Judge every candidate (choice of protocol, frames and cores) of a use case on a dataset.
 
     Parameters
     ----------
@@ -137,8 +137,8 @@ def judge_candidates(
     strict : bool
         Whether a requirement met on assumed or extrapolated rows counts as undecided.
     brief : bool
-        Whether to judge only the requirements, which takes a tenth of the time. Then readings are not judged, remedies
-        of a missed goodput are not searched, and only the metrics that requirements need are predicted.
+        Whether to judge only the requirements, which takes a tenth of the time. Readings and remedies of a missed
+        goodput are left out, and only the metrics of the requirements are predicted.
     """
     must = required(case, derived)
     readings: RequiredLimits = ()
@@ -162,8 +162,8 @@ def judge_candidates(
 def at_needed_rate(scenario: Scenario, stream: str, derived: Derivations) -> Scenario:
     """Set the rate of a scenario to the least frame rate that carries the needed goodput of its stream.
 
-    A frame holds no more than a picture, or than the samples of a connection: a larger payload is reduced to these. A
-    scenario with a rate is returned unchanged.
+    A payload larger than a picture, or than the samples of a connection, is reduced to that size. A scenario with a rate
+    is returned unchanged.
     """
     if scenario.rate_fps is not None:
         return scenario
@@ -323,9 +323,10 @@ class _CandidatePrediction:
     def as_produced(
         self, prediction: Prediction, stream: str
     ) -> tuple[Prediction, tuple[str, ...]]:
-        """Limit the goodput of a prediction to what a stream produces; return a note if its stated rate asks for more.
+        """Limit the goodput of a prediction to the goodput that the stream produces.
 
-        Samples are left as they are: their goodput holds while they are sent, not on average.
+        The second result is a note if the stated rate exceeds the produced goodput. Predictions of samples are
+        unchanged: their goodput holds while they are sent, not on average.
         """
         produced = needed_goodput(stream, self.derived)
         asked_bps = prediction.scenario.requested_goodput_bps
@@ -342,8 +343,8 @@ class _CandidatePrediction:
         if self.candidate.scenarios[stream].scenario().rate_fps is None:
             return replace(prediction, metrics=metrics), ()
         note = (
-            f"its rate carries {units.format_bps(asked_bps)} in full frames, and {produced.text} are produced: "
-            "no more than that arrives"
+            f"the stated rate would carry {units.format_bps(asked_bps)} in full frames, but only {produced.text} "
+            "are produced and arrive"
         )
         return replace(prediction, metrics=metrics), (note,)
 
@@ -357,7 +358,7 @@ class _CandidatePrediction:
             f"{stream}.least_rate_fps",
             least_rate_fps(needed.value, scenario.payload_bytes),
             f"{needed.text} / ({scenario.payload_bytes} B × 8), rounded up",
-            "least rate that carries the stream taken as bytes",
+            "least rate that carries the bytes of the stream",
         )
         pictures = self.case.stream(stream)
         if not isinstance(pictures, ImageStream):
@@ -369,6 +370,6 @@ class _CandidatePrediction:
             math.ceil(frames * exact(pictures.rate_hz)),
             f"{size.text} / {scenario.payload_bytes} B rounded up is {frames}, × "
             f"{units.format_hertz(pictures.rate_hz)}",
-            "least rate when each picture takes frames of its own; not judged by",
+            "least rate if no frame holds parts of two pictures; not used for the verdict",
         )
         return (least, whole)

@@ -1,4 +1,4 @@
-"""Find, read and create use cases: bundled ones by name, the user's own by path."""
+"""Find, read and create use cases, bundled or the user's own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icmodel.usecase.derivation import Derivations, checked_requirement, derive_
 from icmodel.usecase.document import SCHEMA_VERSION, UseCase
 
 
-def _samples(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def placeholders(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return placeholders for wrong values, so that the rest of a file can be checked."""
     candidates = given.get("candidates")
     tables = candidates if isinstance(candidates, list) else []
@@ -46,7 +46,7 @@ FORM = Form(
     UseCaseError,
     kinds={"streams": ("image", "samples", "goodput")},
     example="`icmodel usecases new` shows an example of each key",
-    samples=_samples,
+    samples=placeholders,
 )
 
 
@@ -141,7 +141,7 @@ def new_usecase_text(name: str) -> str:
     Raises
     ------
     UseCaseError
-        If the name has other characters than lower-case letters, digits and hyphens, or starts with a digit or hyphen.
+        If the name has other characters than lower-case letters, digits and hyphens, or does not start with a letter.
     """
     if not re.match(SLUG_PATTERN, name):
         raise UseCaseError(

@@ -1,4 +1,4 @@
-"""Compute how many interfaces each device needs, and which streams share an interface."""
+"""Interfaces of devices: the number that each device needs, and the streams that share an interface."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from icmodel.usecase.document import Candidate, Device, UseCase
 from icmodel.usecase.result import Answer
 
 Load = Mapping[str, int]
-"""Streams on one interface: how many of each name."""
+"""Streams on one interface: their number, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interfaces:
     """Network interfaces of one device: actual number, and number that its streams need (``None`` if unknown).
 
-    ``received`` and ``sent`` are the different loads of the interfaces. No stream is divided between interfaces.
+    ``received`` and ``sent`` hold each distinct load of an interface once. No stream is divided between interfaces.
     """
 
     device: Device
@@ -175,8 +175,8 @@ def _needed_interfaces(
     return Derivation(
         f"{device.name}.interfaces",
         counts[verb],
-        f"{parts}, none of them divided",
-        f"interfaces that one {device.name} needs for what is {verb}",
+        f"{parts}, without dividing a stream",
+        f"interfaces that one {device.name} needs for its {verb} streams",
     )
 
 
@@ -185,9 +185,9 @@ Packed = list[tuple[int, Fraction, dict[str, int]]]
 
 
 def _packed(pieces: list[_Piece], size: Fraction) -> Packed:
-    """Pack streams into interfaces of one size by first fit, the largest first.
+    """Pack streams into interfaces of one size by first fit, the largest stream first.
 
-    A stream larger than an interface takes one of its own.
+    A stream larger than an interface takes an interface of its own.
     """
     packed: Packed = []
     for piece in pieces:
@@ -209,7 +209,7 @@ def _count(packed: Packed) -> int:
 
 
 def _spread(pieces: list[_Piece], count: int) -> tuple[Load, ...]:
-    """Spread streams over interfaces so that the fullest one is as empty as first fit finds it.
+    """Spread streams over interfaces, so that the load of the fullest interface is the least that first fit finds.
 
     The method is MULTIFIT of Coffman, Garey and Johnson, SIAM Journal on Computing 7, 1978.
     """
@@ -218,7 +218,7 @@ def _spread(pieces: list[_Piece], count: int) -> tuple[Load, ...]:
     packed = _packed(pieces, least)
     if _count(packed) > count:
         packed = _packed(pieces, enough)
-        for _ in range(SPREADINGS):
+        for _ in range(BISECTIONS):
             middle = (least + enough) / 2
             tried = _packed(pieces, middle)
             if _count(tried) > count:
@@ -228,8 +228,8 @@ def _spread(pieces: list[_Piece], count: int) -> tuple[Load, ...]:
     return tuple(load for _, _, load in packed)
 
 
-SPREADINGS = 30
-"""Bisections of the size to which the interfaces of a device are filled."""
+BISECTIONS = 30
+"""Number of bisections of the size up to which the interfaces of a device are filled."""
 
 
 def capacities_alone(answers: Mapping[str, Answer]) -> dict[str, Fraction]:
@@ -300,7 +300,7 @@ def _others_derivation(
         f"{stream}.other_goodput_bps",
         others_bps,
         " + ".join(f"{n} × {units.format_bps(goodput_bps)}" for n, goodput_bps in parts),
-        "what the others there need",
+        "goodput that the other streams there need",
     )
 
 
@@ -320,7 +320,7 @@ def interface_derivations(found: Mapping[str, Interfaces]) -> tuple[Derivation, 
         "devices.interfaces",
         sum(devices * count for devices, count in counts),
         " + ".join(f"{devices} × {count}" for devices, count in counts),
-        "interfaces in all",
+        "total number of interfaces",
     )
     streams = (
         Derivation(
@@ -340,7 +340,7 @@ def interface_derivations(found: Mapping[str, Interfaces]) -> tuple[Derivation, 
 def interface_notes(found: Mapping[str, Interfaces]) -> tuple[str, ...]:
     """Return notes on devices that have fewer interfaces than their streams need."""
     return tuple(
-        f"one {name} has {at.count} interface(s), and its streams need {int(at.needed.value)}"
+        f"one {name} has {at.count} interface(s), but its streams need {int(at.needed.value)}"
         for name, at in found.items()
         if at.needed is not None and at.too_few
     )

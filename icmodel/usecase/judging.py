@@ -12,7 +12,7 @@ A requirement whose limit lies between the bounds is *undecided*.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from icmodel import units
@@ -115,7 +115,7 @@ def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: 
         if metric.startswith("latency_"):
             limiting = max(prediction.terms, key=lambda name: prediction.terms[name], default="")
         elif metric.startswith("cpu_") and limiting != "cpu":
-            limiting = ""  # the cores limit nothing, though their load is judged
+            limiting = ""  # the load of the cores is judged, but the cores are not the bottleneck
     verdict = _with_end_margin(judge(requirement, estimate, limiting))
 
     grows = math.isinf(estimate.low)  # an infinite latency follows from the goodput
@@ -160,7 +160,7 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
 
 
 def _with_end_margin(verdict: Verdict) -> Verdict:
-    """If the estimate has bounds but no value, set the verdict's margin to the margin of the deciding bound."""
+    """Set the margin of a decided verdict without a value to the margin of the bound that decides."""
     estimate, requirement = verdict.estimate, verdict.requirement
     if not estimate.absent or verdict.outcome == UNDECIDED:
         return verdict
@@ -172,9 +172,9 @@ def _with_end_margin(verdict: Verdict) -> Verdict:
 
 
 def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
-    """If a goodput requirement is met, set its margin to the margin by which the capacity exceeds the limit.
+    """Set the margin of a met goodput to the margin of the capacity over the limit.
 
-    The margin of the predicted goodput over the limit moves to ``asked_margin``.
+    The margin of the predicted goodput moves to ``asked_margin``.
     """
     verdict, limit_bps = finding.verdict, finding.verdict.requirement.limit
     bounds = {name: prediction.bounds[name] for name in CAPACITIES if name in prediction.bounds}
@@ -214,17 +214,17 @@ def with_remedy(finding: Finding, scenario: Scenario, model: Model) -> Finding:
     trial = goodput_trial(scenario, goodput_bps, model)
     rate = least_met_fps(trial)
     if rate is not None:
-        remedy = f"{rate} frames/s is the least rate that does"
+        remedy = f"{rate} frames/s is the least rate that achieves it"
         return replace(finding, remedy=remedy, least_rate_fps=rate)
     remedies = [no_rate(trial)]
     payload = least_payload(model, scenario, goodput_bps)
     if payload is not None:
         at = _rate_text(solved(model, scenario, "payload", payload, goodput_bps))
-        remedies.append(f"{payload} B at {at} is the least payload that does")
+        remedies.append(f"{payload} B at {at} is the least payload that achieves it")
     cores = least_cores(model, scenario, goodput_bps)
     if cores is not None:
         at = _rate_text(solved(model, scenario, "cores", cores, goodput_bps))
-        remedies.append(f"{plural(cores, 'core')} would be enough at {at}, and no fewer")
+        remedies.append(f"{plural(cores, 'core')} at {at} would achieve it, and no fewer")
     return replace(finding, remedy="; ".join(remedies))
 
 
@@ -233,9 +233,9 @@ def _rate_text(scenario: Scenario) -> str:
 
 
 def no_rate(trial: Trial) -> str:
-    """Return a sentence which states that no frame rate achieves a required goodput.
+    """Return a sentence that no frame rate achieves a required goodput.
 
-    The sentence also states the greatest goodput at the payload, and whether a rate may still achieve the requirement.
+    It also states the greatest goodput at the payload, and whether a rate may still achieve the requirement.
     """
     frames = f"with frames of {trial.payload_bytes} B"
     greatest = trial.goodput(None)
@@ -273,8 +273,8 @@ def with_delays(
 
     - The delay of the cable is added to the upper end of latencies, not to their standard deviation. Without a medium
       in the use case, this delay is unknown, and there is no upper end.
-    - If the prediction includes the cable at ``known_s_per_m`` [s/m], only what the medium of the use case takes longer
-      is added.
+    - If the prediction includes the cable at ``known_s_per_m`` [s/m], only the additional delay of the use case's
+      medium is added.
     - With more switches than the dataset includes, there is no upper end.
     - With fewer switches, the lower end is theory's minimum ``least_s`` [s].
     """
@@ -288,7 +288,20 @@ def with_delays(
     more = max(scenario.switches - fitted.switches, 0)
     fewer = scenario.switches < fitted.switches
     more_m = metres if cable_s else 0.0
-    reasons = _joined(*_delay_reasons(more_m, cable_s, fitted.switches, scenario.switches))
+
+    # Sentences on the cable and the switches by which the scenario differs from the dataset.
+    parts = []
+    if more_m:
+        delay = "any delay" if math.isinf(cable_s) else units.format_seconds(cable_s)
+        parts.append(f"{delay} for {units.format_metres(more_m)} of cable")
+    if more:
+        parts.append(f"any delay of {plural(more, 'switch')}")
+    added = (
+        f"the upper end includes {' and '.join(parts)}, which the dataset lacks" if parts else ""
+    )
+    known = plural(fitted.switches, "switch")
+    removed = f"measured over {known}, predicted over {scenario.switches}" if fewer else ""
+    reasons = _joined(added, removed)
 
     def widened(name: str, one: Estimate) -> Estimate:
         spread = name.endswith("_std_s")
@@ -305,27 +318,13 @@ def with_delays(
     return replace(prediction, metrics=metrics)
 
 
-def _delay_reasons(metres: float, cable_s: float, known: int, switches: int) -> Iterator[str]:
-    """Yield sentences on the cable and the switches by which the scenario differs from the dataset."""
-    parts = []
-    if metres:
-        delay = "any delay" if math.isinf(cable_s) else units.format_seconds(cable_s)
-        parts.append(f"{delay} for {units.format_metres(metres)} of cable")
-    if switches > known:
-        parts.append(f"any delay of {plural(switches - known, 'switch')}")
-    if parts:
-        yield f"the upper end has {' and '.join(parts)}, which this dataset does not know"
-    if switches < known:
-        yield f"measured over {plural(known, 'switch')}, asked over {switches}"
-
-
 def _joined(*sentences: str) -> str:
     return "; ".join(sentence for sentence in sentences if sentence)
 
 
 LEAST, GREATEST, MEAN = -1.0, 2.0, "mean"
 THEORY = "theory's minimum"
-STATED_MIN, STATED_MAX = "the minimum the source states", "the maximum the source states"
+STATED_MIN, STATED_MAX = "the source's stated minimum", "the source's stated maximum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,8 +377,7 @@ def stream_bounds(answer: Answer, metric: str, model: Model) -> StreamBounds:
 def share_bps(alone_bps: float, endpoints: int, others_bps: float) -> float:
     """Return the greatest goodput of one stream at a shared interface [b/s] (IC2012 §7.1.1).
 
-    This goodput is the greater of two values: the capacity left by the other streams, and an even share of the
-    capacity.
+    It is the capacity left by the other streams, or an even share of the capacity, whichever is greater.
     """
     return max(alone_bps - others_bps, alone_bps / endpoints)
 
@@ -387,15 +385,15 @@ def share_bps(alone_bps: float, endpoints: int, others_bps: float) -> float:
 def estimate_for(metric: str, known: StreamBounds) -> Estimate:
     """Return the estimate of a metric by which a requirement is judged.
 
-    A latency without a predicted interval is estimated by half a round trip. If the round trip is unknown too, the
-    latency is estimated by guaranteed bounds.
+    A latency without a predicted interval is estimated by half a round trip, or if the round trip is unknown too, by
+    guaranteed bounds.
     """
     own = known.metrics.get(metric)
     if own is not None and not math.isnan(own.low):
         return own
     reason = own.why if own is not None and own.why else f"this dataset gives no {metric}"
     if metric == "goodput_bps" and known.greatest_goodput_bps is not None:
-        why = f"{reason}; theory's bound stands above it"
+        why = f"{reason}; theory bounds it from above"
         greatest = known.greatest_goodput_bps
         return Estimate(math.nan, 0.0, greatest, "theory", why, ("theory",))
     statistic = _statistic(metric)
@@ -414,13 +412,11 @@ def _from_round_trip(statistic: str, known: StreamBounds) -> Estimate | None:
         if trip is None or trip.absent:
             continue
         floor, whole = known.least_latency_s or 0.0, trip.high * 2 / halves
-        if (
-            floor > whole
-        ):  # the round trip was measured with smaller frames, so it is shorter than theory's minimum
+        if floor > whole:  # below theory's minimum, since it was measured with smaller frames
             continue
         why = (
-            f"not one-way: {name} stands in for latency_{statistic}_s, which lies between theory's "
-            "minimum and the whole round trip"
+            f"{name} replaces the one-way latency_{statistic}_s, which lies between theory's minimum and the "
+            "whole round trip"
         )
         bases = (*(trip.bases or (trip.basis,)), "theory", "derived")
         return Estimate(max(trip.value / halves, floor), floor, whole, weakest(bases), why, bases)
@@ -432,12 +428,29 @@ def _between_bounds(statistic: str, known: StreamBounds, reason: str) -> Estimat
 
     The value is the upper bound (worst case). Without an upper bound, the estimate has no value.
     """
-    low, least, *low_basis = max(
-        _lower_bounds(statistic, known), key=lambda bound: bound[0], default=(0.0, "")
-    )
-    high, most, *high_basis = min(
-        _upper_bounds(statistic, known), key=lambda bound: bound[0], default=(math.inf, "")
-    )
+    lower: list[Bound] = []
+    if known.least_latency_s is not None:
+        lower.append((known.least_latency_s, THEORY, "theory"))
+    upper: list[Bound] = []
+    for limit in known.stated:
+        if _at_most(_statistic(limit.metric), statistic):
+            lower.append((limit.minimum, STATED_MIN, "stated"))
+        if math.isfinite(limit.maximum) and _at_most(statistic, _statistic(limit.metric)):
+            upper.append((limit.maximum, STATED_MAX, "stated"))
+    given = {_statistic(name): (name, one) for name, one in known.metrics.items() if not one.absent}
+    lower += [
+        (one.low, name, one.basis) for of, (name, one) in given.items() if _below(of, statistic)
+    ]
+    upper += [
+        (one.high, name, one.basis) for of, (name, one) in given.items() if _below(statistic, of)
+    ]
+    for other in ("max", "p999", "p99"):
+        trip = _from_round_trip(other, replace(known, least_latency_s=None))
+        if trip is not None and _below(statistic, other):
+            upper.append((trip.high, f"the round trip's {other}", trip.basis))
+
+    low, least, *low_basis = max(lower, key=lambda bound: bound[0], default=(0.0, ""))
+    high, most, *high_basis = min(upper, key=lambda bound: bound[0], default=(math.inf, ""))
     if not least and not most:
         return absent(reason)
     sentences = [f"it is at least {least}"] if least else []
@@ -450,30 +463,6 @@ def _between_bounds(statistic: str, known: StreamBounds, reason: str) -> Estimat
 
 Bound = tuple[float, str, str]
 """Bound of a latency: its value [s], its description, and its basis (kind of evidence)."""
-
-
-def _lower_bounds(statistic: str, known: StreamBounds) -> Iterator[Bound]:
-    if known.least_latency_s is not None:
-        yield known.least_latency_s, THEORY, "theory"
-    for limit in known.stated:
-        if _at_most(_statistic(limit.metric), statistic):
-            yield limit.minimum, STATED_MIN, "stated"
-    for name, estimate in known.metrics.items():
-        if not estimate.absent and _below(_statistic(name), statistic):
-            yield estimate.low, name, estimate.basis
-
-
-def _upper_bounds(statistic: str, known: StreamBounds) -> Iterator[Bound]:
-    for limit in known.stated:
-        if math.isfinite(limit.maximum) and _at_most(statistic, _statistic(limit.metric)):
-            yield limit.maximum, STATED_MAX, "stated"
-    for name, estimate in known.metrics.items():
-        if not estimate.absent and _below(statistic, _statistic(name)):
-            yield estimate.high, name, estimate.basis
-    for other in ("max", "p999", "p99"):
-        trip = _from_round_trip(other, replace(known, least_latency_s=None))
-        if trip is not None and _below(statistic, other):
-            yield trip.high, f"the round trip's {other}", trip.basis
 
 
 def _at_most(lower: str | None, upper: str | None) -> bool:

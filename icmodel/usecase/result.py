@@ -203,7 +203,7 @@ class CandidateResult:
 
     @property
     def decisive(self) -> Finding:
-        """Deciding finding: the finding with the least margin among those with the worst outcome."""
+        """Finding with the least margin among the findings with the worst outcome."""
         deciding = [finding for finding in self.findings if finding.outcome == self.outcome]
         return min(deciding, key=lambda finding: finding.order)
 
@@ -228,7 +228,7 @@ class Evidence:
     sources : tuple of str
         Sources of the rows with the weakest basis.
     settle : str
-        Measurement that would replace assumed or extrapolated rows, or the reason for a missing prediction; otherwise
+        Measurement that would replace assumed or extrapolated rows, or the reason for a missing prediction; may be
         empty.
     """
 
@@ -320,8 +320,8 @@ class Finding:
     def order(self) -> tuple[bool, float]:
         """Sort key of findings with the same outcome: the least margin first.
 
-        Latencies that grow without limit and findings without a margin come last. A met requirement with a limit of 0
-        has no margin, since margins are relative to the limit.
+        Latencies that grow without limit and findings without a margin come last. Margins are relative to the limit, so
+        a met requirement with a limit of 0 has none.
         """
         verdict = self.verdict
         relative = verdict.requirement.limit or verdict.outcome == NOT_MET
@@ -344,8 +344,8 @@ class Finding:
 class Answer:
     """Prediction for one stream of a candidate. If there is no prediction, ``why`` gives the reason.
 
-    ``asked`` is the scenario of the use case. ``scenario`` is the scenario that was predicted, without the cable and
-    the switches that the dataset does not include.
+    ``asked`` is the scenario of the use case. ``scenario`` is the predicted scenario, without the cable and the switches
+    that the dataset does not include.
     """
 
     stream: str
@@ -427,8 +427,8 @@ def needed_measurement(metric: str, scenario: Scenario) -> str:
 def others_beyond(data: Dataset, requirement: Requirement, scenario: Scenario) -> str:
     """Return a sentence on dataset rows that exceed a latency limit with other options; empty without such rows.
 
-    The rows have the same protocol, at any payload and load. The metric of these rows is the limited metric, or the
-    maximum latency. The rows do not change the verdict on the scenario. They warn against other options.
+    The rows have the same protocol, any payload and load, and the limited metric or the maximum latency. They do not
+    change the verdict on the scenario, but warn against other options.
     """
     if not requirement.metric.startswith("latency_") or requirement.at_most is None:
         return ""
