@@ -407,7 +407,9 @@ def test_points_outside_are_marked_when_extrapolated(model: icmodel.Model) -> No
     [
         ({"protocol": "sctp"}, "'sctp'"),
         ({"protocol": ""}, "is empty"),
-        ({"payload": "0 B..9 B:3"}, "payload '0 B..9 B:3' is not possible"),
+        ({"payload": "0 B..9 B:3"}, "payload '0 B' is not possible"),
+        ({"payload": "64 B, 0 B, 1 kB"}, "payload '0 B' is not possible"),
+        ({"payload": "64 B", "cores": "0..4"}, "cores '0' is not possible"),
         ({"payload_bytes": [64, 0]}, "payload_bytes 0"),
         ({"payload_bytes": [64.5]}, "64.5"),
         ({"payload_bytes": [[64]]}, "one-dimensional"),

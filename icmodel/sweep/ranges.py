@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -21,7 +21,7 @@ from icmodel import scenario as words
 from icmodel.dataset import AXES, Dataset, Point
 from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
 from icmodel.model import Model
-from icmodel.ranges import VALID_RANGES
+from icmodel.ranges import VALID_RANGES, ValidRange
 
 Value = float | str
 """Value of a swept parameter: a number in SI units, or the text of a protocol or an option."""
@@ -115,10 +115,7 @@ def number_axis(name: str, value: object, data: Dataset, rows: tuple[Point, ...]
         def known(item: str, first: float, last: float) -> Sequence[float]:
             return known_values(si_name, item, first, last, rows, data.id)
 
-        texts = range_values(name, value, known)
-        valid = VALID_RANGES[si_name]
-        if not all(valid.allows(one) for one in texts if one != math.inf):
-            raise ScenarioError(valid.refusal(name, value))
+        texts = range_values(name, value, known, VALID_RANGES[si_name])
         return Axis(si_name, texts, fixed=len(texts) == 1 and ".." not in value)
     if name != si_name:
         listed = list(value) if isinstance(value, (list, tuple)) else []
@@ -140,7 +137,9 @@ def number_axis(name: str, value: object, data: Dataset, rows: tuple[Point, ...]
     return Axis(name, tuple(dict.fromkeys(values)), fixed)
 
 
-def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
+def range_values(
+    name: str, text: str, known: Known, valid: ValidRange | None = None
+) -> tuple[float, ...]:
     """Convert a range of one parameter to its values in SI, in their order, without duplicates.
 
     Parameters
@@ -151,11 +150,13 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
         Range as text.
     known : callable
         Function that returns the values of a range ``A..B``; see `Known`.
+    valid : ValidRange, optional
+        Valid range of the parameter; not checked by default.
 
     Raises
     ------
     UnitError, ScenarioError
-        If the range cannot be read.
+        If the range cannot be read, or one of its ends is not valid.
 
     Examples
     --------
@@ -172,14 +173,20 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
         return int(text)
 
     si_name, parse = words.TEXT_SPELLINGS.get(name, (name, parse_count))
+    ends: list[tuple[str, float]] = []
+
+    def end(text: str) -> float:
+        ends.append((text.strip(), parse(text)))
+        return ends[-1][1]
+
     values: list[float] = []
     for item in (piece.strip() for piece in text.split(",")):
         match = _RANGE.fullmatch(item)
         if match is None:
             unlimited = si_name in LIMITS and item == UNLIMITED
-            values.append(math.inf if unlimited else parse(item))
+            values.append(math.inf if unlimited else end(item))
             continue
-        first, last = parse(match["first"]), parse(match["last"])
+        first, last = end(match["first"]), end(match["last"])
         if first > last:
             raise ScenarioError(
                 f"the range {item!r} of {name} is descending: write the lesser value first"
@@ -195,7 +202,16 @@ def range_values(name: str, text: str, known: Known) -> tuple[float, ...]:
             raise ScenarioError(
                 f"{name} has more than {LARGEST_RANGE} values: split the range into several sweeps"
             )
+    if valid is not None:
+        refuse_invalid(name, ends, valid)
     return tuple(dict.fromkeys(values))
+
+
+def refuse_invalid(name: str, ends: Iterable[tuple[str, float]], valid: ValidRange) -> None:
+    """Raise ScenarioError for the first invalid value; ``ends`` has each value as text and as number."""
+    for text, value in ends:
+        if not valid.allows(value):
+            raise ScenarioError(valid.refusal(name, text))
 
 
 def spaced_values(name: str, item: str, first: float, last: float, how: str) -> list[float]:

@@ -297,6 +297,7 @@ class _CandidatePrediction:
                 other_goodput_bps=shared.other_goodput_bps,
             )
         fitted, prediction, why = scenario, None, ""
+        shorter = self.shorter_payload(stream, scenario)
         notes: tuple[str, ...] = ()
         try:
             fitted, notes = model.fit_question(scenario)
@@ -316,8 +317,20 @@ class _CandidatePrediction:
             scenario=fitted,
             prediction=prediction,
             why=why,
-            notes=notes,
+            notes=(*shorter, *notes),
             derivations=self.least_rates(stream, scenario),
+        )
+
+    def shorter_payload(self, stream: str, scenario: Scenario) -> tuple[str, ...]:
+        """Return a note if `at_needed_rate` has reduced the payload of a stream's scenario."""
+        stated_bytes = self.candidate.scenarios[stream].payload_bytes
+        if scenario.payload_bytes == stated_bytes:
+            return ()
+        of = self.case.stream(stream)
+        whole = "a picture" if isinstance(of, ImageStream) else "the samples of a connection"
+        return (
+            f"asked with frames of {scenario.payload_bytes} B in place of {stated_bytes} B: a frame holds no more "
+            f"than {whole}",
         )
 
     def as_produced(
