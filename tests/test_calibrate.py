@@ -209,7 +209,10 @@ def test_the_check_shows_what_the_probe_says(
 WRONG = [
     ((), "the folder for the measurements is missing"),
     (("--hosts", "a", "b"), "the folder for the measurements is missing"),
-    (("--hosts", "a", "-o", "here"), "--hosts was given -o for a host: name two hosts"),
+    (
+        ("--hosts", "a", "-o", "here"),
+        "--hosts has the option -o in place of a host: name two hosts",
+    ),
     (("--lab", "--hosts", "a", "b", "-o", "here"), "--lab and --hosts are both given"),
     (("--budget", "10", "-o", "here"), "has no unit"),
     (("--error", "0 %", "-o", "here"), "an error of 0 % is not possible"),

@@ -250,7 +250,7 @@ def test_the_json_form_has_all_changes() -> None:
 def test_a_result_of_another_question_is_refused() -> None:
     other = result()
     other["usecase"]["name"] = "cameras"
-    with pytest.raises(ReportError, match="result of icmodel evaluate cameras, and this is"):
+    with pytest.raises(ReportError, match="result of icmodel evaluate cameras, not of icmodel"):
         changes_since(other, result(), "old.json")
     with pytest.raises(ReportError, match=r"old\.json is a result of icmodel system imaging"):
         changes_since(result("system"), result(), "old.json")

@@ -182,7 +182,7 @@ def test_a_bad_question_is_one_sentence(refused: Refused, command: str, what: st
         ),
         ("predict --payload '64 B' --payload '1 B'", ["--payload", "given twice"]),
         ("compare --rates 10 --rates 25", ["--rates", "given twice"]),
-        ("predict --from s.csv -o a.csv --solve rate", ["--solve", "--from", "leave one"]),
+        ("predict --from s.csv -o a.csv --solve rate", ["--solve", "--from", "only one"]),
         ("predict --from s.csv -o a.csv --all", ["--all", "--from"]),
         ("predict --template s.csv --payload '1 B'", ["--template", "column"]),
         ("predict --template s.csv -o a.csv", ["-o", "--template"]),

@@ -26,7 +26,7 @@ def test_sweep_marks_what_is_extrapolated(run_icmodel: RunIcmodel) -> None:
     printed = run_icmodel(f"{line} --extrapolate")
     cells = {row[0]: row[1:3] for row in printed.rows if row and row[0] in ("64 B", "131072 B")}
     assert cells == {"64 B": ["2.35 Gb/s", "0 %"], "131072 B": ["9.4 Gb/s*", "0 %"]}
-    assert "\n* extrapolated: beyond what was measured." in printed.out
+    assert "\n* extrapolated: beyond the measured range." in printed.out
     points = run_icmodel(f"{line} --extrapolate --json").json["points"]
     assert [point["goodput_bps"]["basis"] for point in points] == ["derived", "extrapolated"]
     within = run_icmodel("sweep --payload '64 B, 1448 B' --metric goodput_bps").out

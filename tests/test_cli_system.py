@@ -145,7 +145,7 @@ def test_a_system_prediction_fits_one_screen(says: Any) -> None:
     assert len(out.splitlines()) <= 38
     for text in ("3.539 Gb/s", "25.1 ms (whole message)", "switch->qfhd-display#1", "(bound), "):
         assert text in out
-    assert "passing  asked" in out
+    assert "passing  requested" in out
 
 
 def test_the_command_of_a_report_gives_its_verdict_again(says: Any, tmp_path: Path) -> None:

@@ -222,12 +222,12 @@ def test_why_names_the_unused_sources_and_a_page_has_the_table(
     assert main([*ASKED, "--why"]) == 3
     text = capsys.readouterr().out
     assert "answered by rapidio-tsi721 (published, corrected)" in text
-    assert "not taken: theory alone, undecided" in text
+    assert "not used: theory alone, undecided" in text
     page = tmp_path / "page.md"
     assert main([*ASKED, "-o", str(page)]) == 3
     written = page.read_text(encoding="utf-8")
     assert "| link | Gb/s | protocol | verdict | based on | decided by (required) |" in written
-    assert "## What would decide" in written
+    assert "## Measurements that would decide" in written
 
 
 @pytest.mark.parametrize(

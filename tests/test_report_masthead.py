@@ -153,5 +153,5 @@ def test_options_of_a_report_need_a_report(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(line) == 2
-    assert "is printed in a report only: add -o" in capsys.readouterr().err
+    assert "is for reports only: add -o" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -299,7 +299,7 @@ def test_overload_has_a_colour_of_its_own_and_the_number_asked_for() -> None:
     [trunk] = [one for one in summarise(found).cables if one.busiest == "s0->s1"]
     assert trunk.port.asked_ratio > 1.2
     assert percent(trunk.port.asked_ratio) in svg
-    assert "asked for more than 100 %" in svg
+    assert "over 100 % requested" in svg
     assert 'class="cable load-5"' in svg
 
 
@@ -394,8 +394,8 @@ def test_the_first_page_has_the_parts_of_a_verdict(render: Callable[[Page], str]
     found = stated("h0", "h1", "h2")
     text = " ".join(render(page(found, file="a.html")).split())
     assert "add up to 100 µs: h0 states 20 µs – 50 µs and h2 states 20 µs – 50 µs" in text
-    assert "h0 states 1 µs – 2 µs of a core for each frame" in text
-    assert "taken as stated, not measured: h (data sheet, page 3)" in text
+    assert "h0 states 1 µs – 2 µs of core time per frame" in text
+    assert "Times stated by devices are not measured: h (data sheet, page 3)" in text
     (judged,) = (one for one in found.judged if one.parts)
     assert f"up to {format_seconds(judged.parts['network_s'], 3)}" in text
 

@@ -204,8 +204,8 @@ def test_semicolons_and_decimal_commas_are_read_and_written(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("head", "message"),
     [
-        (("protocol", "rate"), "no column names a payload"),
-        (("payload [B]", "payload_bytes"), "two columns name payload_bytes"),
+        (("protocol", "rate"), "no column is a payload"),
+        (("payload [B]", "payload_bytes"), "two columns are payload_bytes"),
     ],
 )
 def test_a_head_without_one_payload_is_refused(head: tuple[str, ...], message: str) -> None:
@@ -366,7 +366,7 @@ def test_a_misspelt_request_is_refused_and_not_answered_as_none() -> None:
 
 
 def test_a_column_of_ones_own_is_never_replaced_by_an_answer() -> None:
-    with pytest.raises(ScenarioError, match="would be replaced by the answer"):
+    with pytest.raises(ScenarioError, match="has the heading of an answer"):
         answer_sheet(Sheet(("payload [B]", "goodput [Gb/s]"), ((1448, 7.5),)), DATA)
 
 
@@ -442,7 +442,7 @@ def test_the_command_writes_a_template_that_it_answers(
         (("--from", "scenarios.csv"), "--from needs a file for the answers"),
         (("--from", "scenarios.csv", "-o", "a.pdf"), "unsupported file extension"),
         (("--from", "none.csv", "-o", "a.csv"), "cannot be read"),
-        (("--from", "scenarios.csv", "-o", "a.csv", "--rate", "5/s"), "add a column"),
+        (("--from", "scenarios.csv", "-o", "a.csv", "--rate", "5/s"), "by a column"),
     ],
 )
 def test_the_command_refuses_in_a_sentence(

@@ -293,7 +293,7 @@ def test_a_system_is_edited_and_its_errors_stand_at_their_line(visit: Visit) -> 
     text.fill(toml.replace('rate = "30 Hz"', 'rate = "60 Hz"'))
     page.locator("body:not(:has(.stale)) #toml-problem:empty").wait_for(state="attached")
     assert "not met" in page.locator("[data-stream=picture-3]").inner_text()
-    assert "asked for" in page.locator(".picture svg").text_content()  # type: ignore[operator]
+    assert "requested" in page.locator(".picture svg").text_content()  # type: ignore[operator]
 
 
 @pytest.mark.long

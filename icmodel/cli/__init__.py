@@ -1,6 +1,6 @@
-"""The command line: each command parses its arguments, calls one function and prints its answer.
+"""Command line. Each command parses its arguments, calls one function and prints the answer.
 
-`main` alone turns errors into a sentence and an exit code.
+Only `main` turns errors into sentences and exit codes.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ COMMANDS = (
     "completion",
     "serve",
 )
-"""Names of the commands; each is a module of icmodel.cli, imported on first use."""
+"""Names of the commands. Each is a module of `icmodel.cli`, imported on first use."""
 
 DONE, WRONG, DEFECT, INTERRUPTED, PIPE_CLOSED = 0, 2, 70, 130, 141
 """Exit codes: done, wrong question, defect of icmodel, Ctrl-C, and closed pipe.
 
-A verdict adds two codes: 1 for not met and 3 for undecided.
+Verdicts have two further codes: 1 for not met, and 3 for undecided.
 """
 
 _USAGE: tuple[type[Exception], type[Exception]] = typer.BadParameter.__mro__[1:3]  # type: ignore[assignment]
@@ -61,7 +61,7 @@ _PLACE = re.compile(r"(?:\((?:at )?|, |- )(line \d+(?:, column \d+)?)(?:\)|: )")
 
 
 class Commands(TyperGroup):
-    """Group of all commands; imports the module of a command on first use."""
+    """Group of all commands. It imports the module of a command on first use."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands in the order of the help."""
@@ -99,7 +99,7 @@ app = typer.Typer(
 
 
 def print_version(wanted: bool) -> None:
-    """Print the version of icmodel and exit, if ``--version`` is given."""
+    """If ``--version`` is given, print the version of icmodel and exit."""
     if wanted:
         print(f"icmodel {__version__}")  # noqa: T201
         raise typer.Exit
@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"icmodel: {message}", file=sys.stderr)  # noqa: T201
 
     warnings.showwarning = print_warning  # type: ignore[assignment]
-    # Set before numpy is imported. The matrices of a fit are small, so more BLAS threads only wait.
+    # This must precede the import of numpy. The matrices of a fit are small: more BLAS threads would only wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller, as by `>&-`
@@ -169,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # if the terminal has no µ, print ?
     code = _run(None)
-    gc.freeze()  # the process ends now: skip the last garbage collection
+    gc.freeze()  # the process ends now, so the last garbage collection is skipped
     return code
 
 
@@ -199,7 +199,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 def report_unexpected(error: Exception, words: Sequence[str]) -> int:
     """Report an error that no command handles, and return the exit code.
 
-    Such errors are Ctrl-C in an import, a full disk, or a defect of icmodel.
+    It is Ctrl-C in an import, a full disk, or a defect of icmodel.
     """
     cause: BaseException | None = error
     while cause is not None:
@@ -221,7 +221,7 @@ def report_unexpected(error: Exception, words: Sequence[str]) -> int:
 
 
 def with_option(sentence: str, words: Sequence[str]) -> str:
-    """Replace the name of a parameter at the start of an error by the option that was typed.
+    """Replace a parameter's name at the start of an error by the typed option.
 
     Examples
     --------
@@ -238,16 +238,16 @@ def with_option(sentence: str, words: Sequence[str]) -> str:
 
 
 def usage_sentence(error: Exception, words: Sequence[str]) -> str:
-    """Return typer's error about a command line as one sentence that names the help command to read."""
+    """Return typer's error about a command line as one sentence. It ends with the help command to read."""
     message: str = error.format_message()  # type: ignore[attr-defined]
     message = " ".join(message.split()).replace(". Did you mean", ", did you mean").rstrip(".?")
     context = getattr(error, "ctx", None)
     command = command_of(words) if context is None else context.command_path
-    return f"{message[:1].lower()}{message[1:]}; `{command} --help` says what is allowed"
+    return f"{message[:1].lower()}{message[1:]}; `{command} --help` lists the arguments"
 
 
 def command_of(words: Sequence[str]) -> str:
-    """Return the command named by the words of a command line, such as ``icmodel predict``."""
+    """Return the command in the words of a command line, such as ``icmodel predict``."""
     return " ".join(["icmodel", *(word for word in words[:1] if word in COMMANDS)])
 
 
@@ -260,7 +260,7 @@ def _fail(
 ) -> int:
     """Print an error on standard error; with ``--json`` also as a document on standard output.
 
-    The key ``where`` of the document is the place in a file, if the error names a place. Otherwise, it is the command.
+    The key ``where`` of the document is the place in a file. If the error names no place, it is the command.
     """
     if "--json" in words:
         place = _PLACE.search(sentence)

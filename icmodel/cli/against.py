@@ -1,8 +1,7 @@
 """Options ``--against`` and ``--update``: compare a result with an earlier one, for example in nightly runs.
 
-A result is the JSON document that ``icmodel evaluate --json`` or ``icmodel system --json`` prints. A JSON file
-written with ``-o`` has the same keys. Only the two documents are compared, so the dataset and the use case of the
-earlier result may be missing.
+A result is the JSON document of ``icmodel evaluate --json`` or ``icmodel system --json``. A JSON file of ``-o`` has the
+same keys. Only the two documents are compared, so the dataset and the use case of the earlier result may be missing.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Against = Annotated[
     typer.Option(
         "--against",
         metavar="FILE",
-        help="Show the changes since an earlier result, written with --json or -o FILE.json. "
+        help="Show the changes since an earlier result of --json or -o FILE.json. "
         "The exit code is then 0 for the same verdicts and 1 for a changed verdict.",
     ),
 ]
@@ -34,13 +33,13 @@ Update = Annotated[
     bool,
     typer.Option(
         "--update",
-        help="After showing the changes, replace the file of --against with the new result.",
+        help="Then replace the file of --against with the new result.",
     ),
 ]
 
 
 def earlier_result(against: Path | None, *, update: bool) -> Mapping[str, Any] | None:
-    """Read the earlier result given with ``--against``; called before anything is computed.
+    """Read the earlier result of ``--against``. Commands call this before they compute.
 
     Raises
     ------
@@ -53,17 +52,15 @@ def earlier_result(against: Path | None, *, update: bool) -> Mapping[str, Any] |
         if update:
             raise ScenarioError("--update needs --against: add --against FILE, or remove --update")
         return None
-
     return read_result(against)
 
 
 def compared(
     earlier: Mapping[str, Any] | None, document: Mapping[str, Any], against: Path | None
 ) -> Changes | None:
-    """Return the changes between an earlier and the new result; ``None`` without ``--against``."""
+    """Return the changes between an earlier and the new result; None without ``--against``."""
     if earlier is None:
         return None
-
     return changes_since(earlier, document, str(against))
 
 
@@ -72,7 +69,7 @@ def tell(
 ) -> int:
     """Print the changes since an earlier result, and return the exit code.
 
-    If ``update`` is true, the new result then replaces the file of the earlier result.
+    If ``update`` is true, write the new result to the file of the earlier result.
     """
     if as_json:
         print_text(json_text(changes.to_dict()))
@@ -88,15 +85,13 @@ def tell(
 
 SCHEMA_VERSION = 1
 KINDS = ("verdict", "added", "removed", "limit", "question", "dataset", "value")
-"""Kinds of change, in the order of the printed list.
-
-The first three are changes of a verdict: a changed outcome, an added requirement, or a removed requirement.
-"""
+"""Kinds of change, in the order of the printed list."""
 OF_VERDICTS = KINDS[:3]
+"""Kinds that change a verdict: a changed outcome, an added requirement, and a removed requirement."""
 EQUAL = 1e-9
 """Relative difference up to which two numbers count as equal."""
 MOST_LINES = 12
-"""Maximum number of changes in the printed text, verdicts first; JSON has all changes."""
+"""Maximum number of printed changes, verdicts first. JSON has all changes."""
 BOUND_KEY, BOUND = "latency_bound_s", "worst-case latency bound"
 Key = tuple[str, ...]
 
@@ -133,14 +128,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """All differences between an earlier result and today's result.
+    """All differences between an earlier result and the new result.
 
     Parameters
     ----------
     subject : str
         Name of the use case or system.
     old_verdict, verdict : str
-        Verdicts of the earlier result and of today's result.
+        Verdicts of the earlier result and of the new result.
     changes : tuple of Change
         Differences, with changed verdicts first.
     """
@@ -152,7 +147,7 @@ class Changes:
 
     @property
     def verdict_changed(self) -> bool:
-        """Whether a verdict changed: an outcome differs, or a requirement is new or gone."""
+        """Whether a verdict changed: an outcome differs, or a requirement was added or removed."""
         return any(change.kind in OF_VERDICTS for change in self.changes)
 
     @property
@@ -161,7 +156,7 @@ class Changes:
         return int(self.verdict_changed)
 
     def lines(self) -> tuple[str, ...]:
-        """Write the changes as text: a headline, then at most `MOST_LINES` lines, verdicts first.
+        """Return the changes as text: a headline, then at most `MOST_LINES` lines, verdicts first.
 
         Equal changes of several streams or candidates share one line.
         """
@@ -195,8 +190,8 @@ class Changes:
 def changes_since(old: Mapping[str, Any], new: Mapping[str, Any], file: str = "") -> Changes:
     """Compare two results of the same use case or the same system.
 
-    A number counts as changed if the new value is outside the earlier 90 % interval. A number that only one result has
-    also counts as changed.
+    A number counts as changed if the new value is outside the earlier 90 % interval, or if only one result has the
+    number.
 
     Parameters
     ----------
@@ -226,7 +221,7 @@ def changes_since(old: Mapping[str, Any], new: Mapping[str, Any], file: str = ""
     if not isinstance(old, Mapping) or old.get("schema_version") != SCHEMA_VERSION:
         version = old.get("schema_version") if isinstance(old, Mapping) else None
         raise ReportError(
-            f"{name} has the schema_version {version!r}, and {SCHEMA_VERSION} is needed: {advice}"
+            f"{name} has the schema_version {version!r}, not {SCHEMA_VERSION}: {advice}"
         )
     try:
         earlier = _Result.of(old)
@@ -236,7 +231,7 @@ def changes_since(old: Mapping[str, Any], new: Mapping[str, Any], file: str = ""
         ) from error
     if (earlier.command, earlier.subject) != (today.command, today.subject):
         raise ReportError(
-            f"{name} is a result of icmodel {earlier.command} {earlier.subject}, and this is icmodel "
+            f"{name} is a result of icmodel {earlier.command} {earlier.subject}, not of icmodel "
             f"{today.command} {today.subject}: give an earlier result of the same question"
         )
     found = sorted(_changes(earlier, today), key=lambda change: KINDS.index(change.kind))
@@ -266,7 +261,7 @@ def read_result(path: Path) -> Mapping[str, Any]:
     return document
 
 
-# --- a result, read from its document ------------------------------------------------------------
+# --- a result, read from its document ---------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +303,7 @@ class _Result:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> _Result:
-        """Read the compared parts of a document; raises KeyError, TypeError or ValueError if it is damaged."""
+        """Read the compared parts of a document; a damaged one raises KeyError, TypeError or ValueError."""
         verdict = document["verdict"]
         OUTCOMES.index(verdict)
         names: tuple[str, ...] = ("variants",)
@@ -354,7 +349,7 @@ def _of_system(document: Mapping[str, Any]) -> Iterator[tuple[Key, Estimate]]:
 
 
 def _by_key(judged: Any, *before: str) -> dict[Key, _Required]:
-    """Index judged requirements by name, and by candidate, stream or device; a repeated key gets a number."""
+    """Index judged requirements by name, and by candidate, stream or device. A repeated key gets a number."""
     found: dict[Key, _Required] = {}
     for one in judged:
         name, about = str(one["requirement"]["name"]), str(one["device"] or one["stream"])
@@ -376,7 +371,7 @@ def _required(judged: Mapping[str, Any]) -> _Required:
 
 
 def _estimates(document: Mapping[str, Any], *names: str) -> dict[Key, Estimate]:
-    """Read all estimates of a document. Each key is a tuple: the given names, then the name of the metric."""
+    """Read all estimates of a document. A key consists of the given names and the name of the metric."""
     return {
         (*names, metric): _estimate(value)
         for metric, value in document.items()
@@ -387,7 +382,7 @@ def _estimates(document: Mapping[str, Any], *names: str) -> dict[Key, Estimate]:
 def _estimate(document: Mapping[str, Any]) -> Estimate:
     """Read an estimate from JSON.
 
-    If any number of the estimate is known, a missing low becomes 0, and a missing high becomes infinite.
+    In a partly known estimate, a missing low becomes 0, and a missing high becomes infinite.
     """
     value, low, high = (
         math.nan if document[end] is None else _number(document[end])
@@ -410,7 +405,7 @@ def _option(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-# --- the comparison ------------------------------------------------------------------------------
+# --- the comparison ---------------------------------------------------------------------------
 
 
 def _changes(old: _Result, new: _Result) -> Iterator[Change]:
@@ -465,7 +460,7 @@ def _of_requirement(key: Key, old: _Required | None, new: _Required | None) -> I
 
 
 def _of_value(what: str, where: str, metric: str, old: Estimate, new: Estimate) -> Iterator[Change]:
-    """Yield a change if a number is outside the earlier interval, or if only one of the two results has the number."""
+    """Yield a change if a number is outside the earlier interval, or if only one result has the number."""
     if old.absent and new.absent:
         left = new.low > old.high or new.high < old.low
     elif old.absent or new.absent:

@@ -29,7 +29,7 @@ app = make_app()
 DEFAULT_TOPOLOGY = "direct-1g"
 """Default test network of ``icmodel calibrate``.
 
-The rate of this network is limited. Without a limit, the latency of a loaded virtual cable is unsteady.
+The rate of this network is limited, since the latency of a loaded virtual cable without a limit is unsteady.
 """
 UNDECIDED = 3
 """Exit code of ``icmodel calibrate`` if the budget ended before the target error was reached."""
@@ -40,7 +40,7 @@ def check_hosts(names: tuple[str, str] | None) -> tuple[str, str] | None:
     option_name = next((name for name in names or () if name.startswith("-")), None)
     if option_name is not None:
         raise CalibrationError(
-            f"--hosts was given {option_name} for a host: name two hosts, such as --hosts alice bob"
+            f"--hosts has the option {option_name} in place of a host: name two hosts, such as --hosts alice bob"
         )
     return names
 
@@ -61,7 +61,7 @@ Folder = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class PlaceOptions:
-    """Options that select where to measure: two hosts, or a test network on this machine."""
+    """Options for the place of measurement: two hosts, or a test network on this machine."""
 
     lab: bool = option_field(
         "", "Measure in a test network on this machine (the default).", default=False
@@ -79,7 +79,7 @@ class PlaceOptions:
     )
 
     def check(self) -> None:
-        """Raise CalibrationError if options of the test network and of --hosts are combined.
+        """Raise CalibrationError if options contradict each other.
 
         --lab and --topology exclude --hosts; --address needs --hosts.
         """
@@ -97,16 +97,16 @@ class CalibrationOptions:
 
     usecase: str | None = option_field(
         "NAME",
-        "Use case, by name or file. Runs are chosen to decide its verdict, not to reduce the error.",
+        "Use case, by name or file. Runs then serve its verdict in place of the error.",
     )
     budget: str = option_field(
         "TIME",
-        "Time budget for measuring. The error is first known after about 90 s per protocol.",
+        "Time budget for measuring. A first error is known after about 90 s per protocol.",
         default="10 min",
     )
     error: str | None = option_field(
         "PERCENT",
-        "Target error of predictions: stop when the error is at most this.",
+        "Target error of predictions; the calibration stops when it is reached.",
         "use up the budget",
     )
     protocol: list[str] | None = option_field(
@@ -123,12 +123,10 @@ class CalibrationOptions:
     cores: int = option_field("N", "Number of cores to use on each host.", default=1)
     window: str = option_field("TIME", "Length of one measurement run.", default="2 s")
     most_steal: str | None = option_field(
-        "SHARE", "Ignore runs in which the hypervisor took more than this share of a core."
+        "SHARE", "Ignore runs that lost more than this share of a core to the hypervisor."
     )
     seed: int = option_field("N", "Seed of the random generator that chooses runs.", default=1)
-    variant: str = option_field(
-        "NAME", "Variant of the model whose error is computed.", default="hybrid"
-    )
+    variant: str = option_field("NAME", "Variant of the model for the error.", default="hybrid")
 
     def settings(self) -> dict[str, object]:
         """Return the options as arguments of `icmodel.calibrate.Settings`, in SI units."""
@@ -160,13 +158,13 @@ def calibrate(
 ) -> int:
     """Measure, fit and choose the next runs, until a target error or a budget is reached.
 
-    Runs are measured in a test network of this machine (as root), or between two hosts that ssh
-    reaches and that have icprobe. DIR keeps every run; at the end DIR is a dataset. After an
-    interruption, repeat the same command to continue. A greater budget also continues.
+    Runs are measured in a test network of this machine (as root), or between two hosts with ssh and
+    icprobe. DIR keeps every run, and is a dataset at the end. To continue after an interruption, or
+    with a greater budget, repeat the command.
 
-    Exit codes: 0 done, 3 the target error was not reached. With --usecase the exit code is the
-    verdict: 0 met, 1 not met, 3 undecided. In both cases: 2 the question was wrong or a host cannot
-    be reached, 130 stopped by Ctrl-C.
+    Exit codes: 0 done, 3 target error not reached. With --usecase, the exit code is the verdict:
+    0 met, 1 not met, 3 undecided. In both cases: 2 the question was wrong or a host cannot be
+    reached, 130 stopped by Ctrl-C.
 
     \b
     icmodel calibrate -o my-lab
@@ -186,7 +184,7 @@ def calibrate(
 
     topology = place.topology or DEFAULT_TOPOLOGY
     request = Request(output, place.hosts, topology, place.address, options.settings())
-    probe = find_probe()  # last, so that a wrong question is reported even if icprobe is missing
+    probe = find_probe()  # comes last: a wrong question is reported even if icprobe is missing
     with (
         interruptible(f"repeat the command to continue in {output}"),
         calibration_progress() as watch,
@@ -197,7 +195,7 @@ def calibrate(
 
 
 def exit_code(made: Calibration, *, has_target: bool) -> int:
-    """Return the exit code of a calibration: the verdict of a use case, or whether the target error was reached."""
+    """Return the exit code of a calibration: that of the use case's verdict, or of the target error."""
     verdict = made.result.progress.verdict
     if verdict:
         return {MET: 0, NOT_MET: 1}.get(verdict, UNDECIDED)
@@ -225,7 +223,7 @@ def calibration_sections(made: Calibration) -> Iterator[Section]:
         lines.append(verdict_line(end))
     if not end.scores:
         lines.append(
-            "it ended within the first round, so neither error nor verdict is known: "
+            "the budget ended within the first round, so neither error nor verdict is known: "
             "continue with a larger --budget"
         )
     lines.append(f"dataset {made.dataset} in {made.folder}, variant {made.variant}")
@@ -242,7 +240,7 @@ def calibration_sections(made: Calibration) -> Iterator[Section]:
 
 
 def verdict_line(end: Progress) -> str:
-    """Return a line with the verdict on the use case, and the requirements that cause this verdict."""
+    """Return a line with the verdict on the use case and the deciding requirements."""
     names = [name for name, outcome in end.requirements.items() if outcome == end.verdict]
     cause = f": {', '.join(names)}" if end.verdict != MET else ""
     return f"verdict of the use case: {end.verdict}{cause}"
@@ -254,7 +252,7 @@ def percent_text(ratio: float) -> str:
 
 
 def probe_section(probe: Probe) -> Section:
-    """Return a section with path and version of icprobe, and the limits that icprobe measured."""
+    """Return a section with path, version and measured limits of icprobe."""
     rows = [("path", str(probe.path)), ("version", probe.version)]
     for name, value in probe.instrument.items():
         try:
@@ -279,18 +277,15 @@ def probe_document(probe: Probe) -> dict[str, object]:
 LINE_EVERY = 10
 """Number of runs between two printed lines of progress, until the error of the model is known.
 
-Lines are printed only if standard error is not a terminal.
+On a terminal, a bar replaces the lines.
 """
 EARLY = 12
-"""Number of initial runs that are checked. If the hypervisor disturbed most of these runs, icmodel warns."""
+"""Number of first runs to check. If the hypervisor disturbed most of them, icmodel warns."""
 
 
 @contextmanager
 def calibration_progress() -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that shows the state of a calibration on standard error.
-
-    A bar is drawn on a terminal; otherwise a line is printed for each step.
-    """
+    """Yield a function that shows the state of a calibration on standard error: a bar on a terminal, or lines."""
     if not sys.stderr.isatty():
         yield PlainProgress()
         return
@@ -312,7 +307,7 @@ def calibration_progress() -> Iterator[Callable[[Progress], None]]:
 
 
 class PlainProgress:
-    """Progress of a calibration as printed lines, used if stderr is not a terminal."""
+    """Progress of a calibration as printed lines, if stderr is not a terminal."""
 
     def __init__(self) -> None:
         self._reported_runs = 0
@@ -335,7 +330,7 @@ class PlainProgress:
 def step_lines(state: Progress) -> list[str]:
     """Return the lines of progress after a run: the model's error, or a warning about disturbed first runs.
 
-    After most runs, no line is returned.
+    Most runs have no line.
     """
     if state.scores:
         errors = ", ".join(
@@ -347,7 +342,7 @@ def step_lines(state: Progress) -> list[str]:
         return [f"{runs}: error {percent_text(state.error)} ({errors}){verdict}"]
     if state.last is not None and state.runs == EARLY and 2 * state.disturbed > EARLY:
         return [
-            f"the hypervisor disturbed {state.disturbed} of the first {state.runs} runs, which "
+            f"the hypervisor disturbed {state.disturbed} of the first {state.runs} runs, and these "
             "are not used: interrupt and start again in a quieter hour, or allow more with "
             "--most-steal"
         ]

@@ -1,4 +1,4 @@
-"""``icmodel compare``: one question on several datasets or protocols, or a use case on every interconnect."""
+"""``icmodel compare``: one question on several datasets or protocols; or a use case on every interconnect."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ ANSWERS = {
     "hosts fail": "None carries it with measured hosts; the nearest is",
     "impossible": "None can carry it; the nearest is",
 }
-"""Start of the printed answer, by the class of the best interconnect."""
+"""Start of the printed answer, by class of the best interconnect."""
 RANKING = ("rank", "class", "wire_headroom", "host_headroom", "least_cores", "sentence")
-"""CSV columns of a ranked link, which follow the columns of the comparison."""
+"""CSV columns of a ranked link, after the columns of the comparison."""
 MOST_NOTES = 6
-"""Maximum number of note lines that ``icmodel compare`` prints without ``--all``."""
+"""Maximum number of note lines in ``icmodel compare`` without ``--all``."""
 UseCaseName = Annotated[
     str | None,
     option(
         "usecase",
         "USECASE",
-        "Use case to compare on every interconnect: a bundled name or a TOML file.",
+        "Use case to judge on every interconnect: a bundled name or a TOML file.",
     ),
 ]
 Rates = Annotated[
@@ -88,7 +88,7 @@ Why = Annotated[
     bool,
     typer.Option(
         "--why",
-        help="Show the dataset and the reasons behind each interconnect's verdict; needs --usecase.",
+        help="Show the dataset and the reasons of each verdict; needs --usecase.",
     ),
 ]
 
@@ -112,22 +112,22 @@ def compare(
     as_json: AsJson = False,
     output: Output = None,
 ) -> int:
-    """Put one question to several datasets, protocols or variants, side by side.
+    """Answer one question with several datasets, protocols or variants, side by side.
 
-    Repeat --dataset, --protocol or --variant, or give names with commas; every combination that
-    exists is a column. A combination that cannot answer shows the reason. If no combination can
-    answer, the command ends with an error.
+    Repeat --dataset, --protocol or --variant, or give names with commas. Every existing combination
+    is a column. A combination without an answer shows the reason. Without any answer, the command
+    ends with an error.
 
-    With --usecase every interconnect is a row: 1 to 200 Gb/s Ethernet with TCP, UDP and ZeroMQ,
-    RoCE, InfiniBand and RapidIO. Each row is met, not met or undecided, with the basis of the
-    verdict and the measurement that would decide an undecided verdict. The rows use all bundled
-    datasets, or only the datasets given with --dataset. Exit codes: 0 one interconnect meets
-    everything, 1 no interconnect does, 3 undecided. -o FILE writes a table or JSON, or a report that
-    starts with a one-page summary: .pdf, .html or .md.
+    With --usecase, every interconnect is a row: 1 to 200 Gb/s Ethernet with TCP, UDP and ZeroMQ,
+    RoCE, InfiniBand and RapidIO. A row has a verdict and its basis. If the verdict is undecided, the
+    row also has the measurement that would decide. The rows use all bundled datasets, or only those
+    of --dataset. Exit codes: 0 one interconnect meets everything, 1 none meets everything,
+    3 undecided. -o FILE writes a table or JSON, or a report with a one-page summary: .pdf, .html or
+    .md.
 
-    With --rates the interconnects are ranked at these line rates in four classes: carries the use case,
-    only the hosts are undecided, measured hosts fail, impossible. Each interconnect is shown with its
-    headroom, its least number of cores, and one sentence.
+    With --rates, the interconnects are ranked at these line rates in four classes: carries the use case,
+    only the hosts are undecided, measured hosts fail, impossible. Each interconnect has its headroom,
+    its least number of cores, and one sentence.
 
     \b
     icmodel compare --protocol tcp,udp --payload "1472 B"
@@ -183,9 +183,9 @@ def compare(
 
 
 def comparison_sections(columns: list[Column], *, every: bool) -> Iterator[Section]:
-    """Yield a comparison side by side as sections: the questions, the metrics, and the notes of each column.
+    """Yield a comparison side by side: the questions, the metrics, and the notes of each column.
 
-    With ``every`` all metrics are shown, otherwise only the main metrics.
+    If ``every`` is true, all metrics are shown; by default, only the main metrics.
     """
     predictions = {
         f"({number})": one
@@ -245,7 +245,7 @@ def compare_usecase(
     as_json: bool,
     output: Path | None,
 ) -> int:
-    """Print or write the comparison of a use case on every interconnect; returns the exit code."""
+    """Print or write the comparison of a use case on every interconnect, and return the exit code."""
     from icmodel.interconnects import (  # only --usecase needs this import
         compare_interconnects,
         ranked_document,
@@ -271,9 +271,9 @@ def compare_usecase(
 
 
 def ranking_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
-    """Yield a ranking of interconnects: the best interconnect, and a table of all.
+    """Yield a ranking of interconnects: the best one, and a table of all.
 
-    With ``why``, the reasons for the rank of each interconnect follow.
+    If ``why`` is true, the reasons for each rank follow.
     """
     from icmodel.interconnects import ranked
     from icmodel.report import interconnects as words
@@ -318,7 +318,7 @@ def _headroom(ratio: float) -> str:
 def usecase_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
     """Yield a table with the verdict on each interconnect.
 
-    With ``why``, the datasets used and the reasons for each verdict follow.
+    If ``why`` is true, the datasets and the reasons of each verdict follow.
     """
     from icmodel.report import interconnects as words
 
@@ -326,8 +326,8 @@ def usecase_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
     columns = ("link", "#Gb/s", *words.COLUMNS[2:])
     yield Section("", Table(columns, tuple(map(words.row_cells, comparison.rows))))
     if measurements := words.measurements(comparison):
-        yield Section("what would decide", Hanging(tuple(measurements)))
-    yield Section("how it was made", Hanging(tuple(words.RULES)))
+        yield Section("measurements that would decide", Hanging(tuple(measurements)))
+    yield Section("rules of the comparison", Hanging(tuple(words.RULES)))
     if not why:
         yield Section("", ("datasets and reasons of each link: --why",))
         return

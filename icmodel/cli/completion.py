@@ -1,6 +1,6 @@
-"""``icmodel completion``: scripts that complete commands in a shell, and the manual page.
+"""``icmodel completion``: completion scripts for shells, and the manual page.
 
-A script is static: it has all commands, options and names in it, and never starts icmodel.
+A script is static: it contains all commands, options and names, and never starts icmodel.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ app = make_app()
 
 KINDS = ("bash", "zsh", "fish", "man")
 FILES = "FILES"
-"""Placeholder in a list of values for completion. In its place, the shell offers paths of files and folders."""
+"""Placeholder in a list of offered values. The shell replaces it by paths of files and folders."""
 
 Kind = Annotated[
     str,
     typer.Argument(
         metavar="KIND",
-        help="Output: bash, zsh or fish prints a completion script, man the manual page.",
+        help="bash, zsh or fish for a completion script; man for the manual page.",
     ),
 ]
 
 
-@app.command(short_help="Print a script that completes commands, or the manual page.")
+@app.command(short_help="Print a completion script for a shell, or the manual page.")
 def completion(kind: Kind, ctx: typer.Context) -> None:
-    """Print a script that completes commands by Tab in bash, zsh or fish, or the manual page.
+    """Print a script for completion by Tab in bash, zsh or fish; or print the manual page.
 
-    The script is static, so that the shell starts no slower. Print it again after an update of
-    icmodel, since it holds the names of datasets, use cases, systems, variants and protocols.
+    The script is static, so it does not slow the start of the shell. It holds the names of datasets,
+    use cases, systems, variants and protocols. So print it again after an update of icmodel.
 
     \b
     icmodel completion bash > ~/.local/share/bash-completion/completions/icmodel
@@ -58,7 +58,7 @@ def completion(kind: Kind, ctx: typer.Context) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """Option or argument of a command: spellings, help, placeholder, and the values that completion offers.
+    """Option or argument of a command: spellings, help, placeholder and offered values.
 
     An argument has no spellings. A switch (option without a value) has no placeholder.
     """
@@ -98,7 +98,8 @@ def walk(top: object) -> Iterator[Command]:
                 arguments.append(Parameter((), text, metavar, offered.get(key, ())))
             else:
                 values = (FILES,) if metavar in ("FILE", "DIR") else offered.get(one.opts[-1], ())
-                options.append(Parameter(tuple(one.opts), text, metavar, values))
+                names = tuple(sorted(one.opts, key=len))  # the order of -h and --help varies
+                options.append(Parameter(names, text, metavar, values))
         inner = command.list_commands(context) if isinstance(command, TyperGroup) else ()
         short = command.get_short_help_str(90)
         parameters = tuple(options), tuple(arguments)
@@ -111,7 +112,7 @@ def walk(top: object) -> Iterator[Command]:
 
 
 def offered_values() -> dict[str, tuple[str, ...]]:
-    """Return the values that completion offers, by option or by placeholder of an argument."""
+    """Return the offered values, by option or by placeholder of an argument."""
     from icmodel.dataset import VARIANTS, catalogue, load
     from icmodel.system import system_names
     from icmodel.usecase import load_usecase, usecase_names
@@ -158,10 +159,7 @@ def sentence(text: str) -> str:
 
 
 def taken_values(commands: tuple[Command, ...]) -> dict[tuple[str, ...], list[str]]:
-    """Group options by the list of values that they accept.
-
-    Each option is named with its command: ``icmodel predict:--dataset``.
-    """
+    """Return the options by their list of offered values, each with its command: ``icmodel predict:--dataset``."""
     places: dict[tuple[str, ...], list[str]] = {}
     for command in commands:
         for option in command.options:
@@ -172,7 +170,7 @@ def taken_values(commands: tuple[Command, ...]) -> dict[tuple[str, ...], list[st
 
 
 def bare_words(command: Command) -> tuple[str, ...]:
-    """Return the words that can follow a command directly: its subcommands, or values of its argument."""
+    """Return the possible next words after a command: its subcommands, or values of its argument."""
     return command.commands or tuple(value for one in command.arguments for value in one.values)
 
 
@@ -358,10 +356,7 @@ def fish_script(commands: tuple[Command, ...]) -> str:
 
 
 def fish_values(values: tuple[str, ...]) -> str:
-    """Return the arguments of fish's ``complete`` that offer the given values.
-
-    Files are offered, too, if `FILES` is among the values.
-    """
+    """Return the arguments of fish's ``complete`` for the given values, and for files if `FILES` is among them."""
     names = " ".join(value for value in values if value != FILES)
     shown = f"-a {shlex.quote(names)}" if names else ""
     return f"{'-F' if FILES in values else '-f'} {shown}".rstrip()
@@ -397,7 +392,7 @@ A requirement is undecided.
 .SH ENVIRONMENT
 .TP
 .B ICMODEL_CACHE
-Folder of kept fits.
+Folder of stored fits.
 .TP
 .B ICMODEL_TRACEBACK
 If set, a defect prints its traceback.
@@ -421,10 +416,7 @@ def manual(commands: tuple[Command, ...]) -> str:
 
 
 def roff_text(text: str) -> str:
-    """Convert a help text to roff.
-
-    Paragraphs that start with a backspace character are examples and keep their line breaks.
-    """
+    """Convert a help text to roff. A paragraph with a leading backspace character keeps its line breaks."""
     parts = []
     for paragraph in text.strip().split("\n\n"):
         if paragraph.startswith("\b"):

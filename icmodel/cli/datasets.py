@@ -1,4 +1,4 @@
-"""``icmodel datasets``: list datasets, show one or its rows, check one of your own."""
+"""``icmodel datasets``: list datasets, show one or its rows, and check your own."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Seal = Annotated[
 def datasets() -> None:
     """List, show and check bundled datasets and your own.
 
-    Every command takes the path of a folder in place of a name.
+    Every command also takes the path of a folder in place of a name.
 
     \b
     icmodel datasets list
@@ -89,10 +89,7 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
 # --- show -------------------------------------------------------------------------------------
 
 MOST_VALUES = 8
-"""Maximum number of values listed for an axis.
-
-If an axis has more values, only the count, the least value and the greatest value are shown.
-"""
+"""Maximum number of listed values of an axis. With more values, the count, the least and the greatest are shown."""
 NOISE_METRICS = (
     "goodput_bps",
     "frames_per_s",
@@ -104,15 +101,15 @@ NOISE_METRICS = (
     "cpu_recv",
     "loss_rate",
 )
-"""Metrics for which ``icmodel datasets show`` prints the noise between repeats; ``--json`` has all metrics."""
+"""Metrics in the printed table of noise between repeats. JSON has all metrics."""
 
 
 @app.command(short_help="Show the contents of a dataset.")
 def show(name: Name, *, as_json: AsJson = False, output: Output = None) -> None:
     """Show the contents of a dataset: source, licence, hosts, axes, metrics and limits.
 
-    The tables also count the rows of each metric and basis, and the held-out runs. They show the
-    noise between repeats, and limits that the source states.
+    The tables also have the numbers of rows by metric and basis, the number of held-out runs, the
+    noise between repeats, and the limits that the source states.
 
     \b
     icmodel datasets show ethernet-10g-2012
@@ -149,7 +146,7 @@ def dataset_sections(data: Dataset) -> Iterator[Section]:
     yield Section("basis", Table(("basis", "#rows"), rows))
 
     if noises := repeat_noise(data):
-        heading = "noise of one run: median over so many rows with two runs or more"
+        heading = "noise of one run: median over (n) rows with two or more runs"
         yield Section(heading, noise_table(noises))
     if data.held_out_runs:
         places = {point[POINT] for point in data.held_out}
@@ -157,18 +154,18 @@ def dataset_sections(data: Dataset) -> Iterator[Section]:
         yield Section("held out from every fit", (text,))
 
     if data.stated_limits:
-        yield Section("limits the source states", limits_table(data))
+        yield Section("limits stated by the source", limits_table(data))
     if data.absences:
         absences = tuple(
             (entry.get("metric", ""), entry.get("protocol", "any"), entry.get("reason", ""))
             for entry in data.absences
         )
-        yield Section("what has no rows", Table(("metric", "protocol", "why"), absences))
+        yield Section("metrics without rows", Table(("metric", "protocol", "why"), absences))
     yield Section("known limits", bullets(data.known_limits))
 
 
 def facts_table(data: Dataset) -> Table[str]:
-    """Return a table of source, licence, tool, link and defaults of a dataset, as far as they are known."""
+    """Return a table of a dataset's source, licence, tool, link and defaults, without unknown facts."""
     link = data.interconnect
     tool = data.document.get("tool")
     tool = tool if isinstance(tool, dict) else {}
@@ -215,7 +212,7 @@ def _meaning(data: Dataset, axis: str) -> str:
 
 
 def limits_table(data: Dataset) -> Table[str]:
-    """Return a table of limits on metrics, as stated by the dataset's source."""
+    """Return a table of the limits on metrics that the dataset's source states."""
     rows = tuple(
         (
             limit.metric,
@@ -232,7 +229,7 @@ def limits_table(data: Dataset) -> Table[str]:
 def noise_table(noises: Noises) -> Table[str]:
     """Return a table of the noise of the main metrics, with a column for each protocol.
 
-    Noise is given in per cent; for ratios it is an absolute number.
+    Noise is in per cent; the noise of a ratio is an absolute number.
     """
     rows = []
     for metric in NOISE_METRICS:
@@ -266,7 +263,7 @@ def points(
 ) -> None:
     """Print the rows of a dataset, each number with its basis and source.
 
-    A CSV file has the columns of points.csv, so you can use it to start a dataset of your own.
+    A CSV file has the columns of points.csv, so it can be the start of your own dataset.
 
     \b
     icmodel datasets points ethernet-10g-2012 --protocol tcp --metric latency_mean_s
@@ -283,10 +280,7 @@ def points(
 
 
 def rows_table(data: Dataset, rows: list[Point]) -> Table[str]:
-    """Return a table of dataset rows.
-
-    It has a column for each axis on which at least one row has a value.
-    """
+    """Return a table of dataset rows, without the axes on which no row has a value."""
     axes = [axis for axis in AXES if any(getattr(point, axis) is not None for point in rows)]
     places = [i for i in range(len(data.option_axes)) if any(point.options[i] for point in rows)]
     cells = []
@@ -315,11 +309,11 @@ def rows_table(data: Dataset, rows: list[Point]) -> Table[str]:
 # --- check ------------------------------------------------------------------------------------
 
 
-@app.command(short_help="Check a dataset of your own.")
+@app.command(short_help="Check your own dataset.")
 def check(folder: Name, *, seal: Seal = False, as_json: AsJson = False) -> None:
     """Check a dataset: every key of dataset.toml, every row of points.csv, and the seal.
 
-    With --seal, if no other error is found, the hash of points.csv is written into dataset.toml.
+    If no other error is found, --seal writes the hash of points.csv into dataset.toml.
 
     \b
     icmodel datasets check path/of/my-dataset

@@ -1,4 +1,4 @@
-"""``icmodel evaluate``: a use case judged on a dataset; the exit code is the verdict."""
+"""``icmodel evaluate``: judge a use case on a dataset. The exit code is the verdict."""
 
 from __future__ import annotations
 
@@ -70,15 +70,15 @@ def evaluate(
 ) -> int:
     """Judge a use case: each requirement met, not met or undecided, with margin and reason.
 
-    All candidates of the use case are judged. The verdict applies to the default candidate, or to the candidate given
-    with --candidate. Exit codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted numbers. -o FILE
-    writes a report that starts with a one-page summary: .pdf, .html (opens offline) or .md. .json has the numbers.
-    .xlsx has a sheet each for verdicts, answers, intervals, basis and sources. .xml is JUnit: each requirement is a
-    test case, which fails unless it is met.
+    All candidates of the use case are judged. The verdict is that of the default candidate, or of --candidate. Exit
+    codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted numbers. -o FILE writes a report with a
+    one-page summary: .pdf, .html (opens offline) or .md. .json has the numbers. .xlsx has sheets of verdicts, answers,
+    intervals, basis and sources. .xml is JUnit: a test case for each requirement, which fails unless the requirement is
+    met.
 
-    With --against FILE the changes since an earlier result are shown: verdicts, requirements, limits,
-    datasets, and numbers outside their earlier interval. Exit codes are then 0 same verdicts, 1 a verdict
-    changed, 2 the earlier result is damaged. --update replaces the file afterwards.
+    --against FILE shows the changes since an earlier result: verdicts, requirements, limits, datasets,
+    and numbers outside their earlier interval. The exit codes are then 0 for the same verdicts, 1 for a
+    changed verdict, and 2 for a damaged earlier result. --update then replaces the file.
 
     \b
     icmodel evaluate imaging

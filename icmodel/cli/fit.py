@@ -1,4 +1,4 @@
-"""``icmodel fit``: fit a dataset once, and keep the fit in the dataset's folder."""
+"""``icmodel fit``: fit a dataset, and store the fit in the dataset's folder."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from icmodel.dataset import load
 app = make_app()
 
 
-@app.command(short_help="Fit a dataset and keep the fit in its folder.")
+@app.command(short_help="Fit a dataset and store the fit in its folder.")
 def fit(dataset: OneDataset, *, as_json: AsJson = False) -> None:
-    """Fit a dataset for the variant hybrid, and keep the fit in the dataset's folder.
+    """Fit a dataset for the variant hybrid, and store the fit in the dataset's folder.
 
-    A fit takes between a few seconds and a minute; later predictions read the stored fit immediately. The fitted
-    numbers are written to fit.json, a text file, and the fitted curves to fit.npz. Both files hold a checksum of the
-    dataset and of icmodel's code. If the dataset or the code changes, predictions ignore the files until you run this
-    command again. Without these files, fits are kept in the user's cache folder. Set ICMODEL_CACHE to use another
-    folder; set it to an empty text to keep no fits.
+    A fit takes between a few seconds and a minute. Later predictions read the stored fit. The text file fit.json holds
+    the fitted numbers, and fit.npz the fitted curves. Both files have a checksum of the dataset and of icmodel's code.
+    If the dataset or the code changes, predictions ignore the files until you run this command again. Without these
+    files, fits are stored in the user's cache folder. ICMODEL_CACHE names another folder; if it is empty, no fits are
+    stored.
 
     \b
     icmodel fit my-dataset
@@ -41,4 +41,4 @@ def fit(dataset: OneDataset, *, as_json: AsJson = False) -> None:
         print_text(json_text(document))
     else:
         count = len(fitted.curves)
-        print_text(f"{data.folder}: {len(metrics)} metrics fitted, {count} curves kept\n")
+        print_text(f"{data.folder}: {len(metrics)} metrics fitted, {count} curves stored\n")

@@ -1,4 +1,4 @@
-"""``icmodel fold``: make a dataset from records of icprobe, or rebuild such a dataset."""
+"""``icmodel fold``: make a dataset from records of icprobe, or rebuild one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Records = Annotated[
     list[Path],
     typer.Argument(
         metavar="RECORDS...",
-        help="Files of icprobe records, plain or .gz; or the folder of one dataset made by fold.",
+        help="Files of icprobe records, plain or .gz; or the folder of a dataset made by fold.",
     ),
 ]
 Folder = Annotated[
@@ -35,7 +35,7 @@ Folder = Annotated[
         "-o",
         "--output",
         metavar="DIR",
-        help="Folder to write the dataset to; its name becomes the dataset's id.",
+        help="Folder of the new dataset; its name becomes the dataset's id.",
     ),
 ]
 
@@ -57,16 +57,17 @@ class FoldOptions:
         "FILE", "TOML file; its keys replace the same keys of the written dataset.toml."
     )
     tolerate: list[str] | None = option_field(
-        "FLAG", "Keep the metrics of runs that icprobe marked with this flag; can be repeated."
+        "FLAG", "Keep the metrics of runs with this flag of icprobe; can be repeated."
     )
     refuse: list[str] | None = option_field(
-        "FLAG", "Exclude runs that icprobe marked with this flag; can be repeated."
+        "FLAG", "Exclude runs with this flag of icprobe; can be repeated."
     )
     apart: list[str] | None = option_field(
-        "NAME", "Property of the environment to make an option axis, e.g. kernel; can be repeated."
+        "NAME",
+        "Property of the environment that becomes an option axis, e.g. kernel; can be repeated.",
     )
     most_steal: str | None = option_field(
-        "SHARE", "Exclude runs in which the hypervisor took more than this share of a core."
+        "SHARE", "Exclude runs that lost more than this share of a core to the hypervisor."
     )
     withhold: list[str] | None = option_field(
         "NAME", "Remove this property of the hosts from the records; can be repeated."
@@ -100,11 +101,10 @@ class FoldOptions:
 def fold(
     *, records: Records, output: Folder = None, options: FoldOptions, as_json: AsJson = False
 ) -> None:
-    """Make a dataset from records: repeats grouped, environments compared, every record accounted for.
+    """Make a dataset from records: group repeats, compare environments, and account for every record.
 
-    A flag of a run marks a fault; the metrics affected by the fault are left out. Held-out runs are
-    written to a separate file, and the records are kept in the folder. To rebuild a folded dataset
-    from its records, give only its folder.
+    A flag of a run marks a fault. Affected metrics are left out. Held-out runs have a file of their own.
+    The folder keeps the records. To rebuild a dataset from its records, give only its folder.
 
     \b
     icmodel fold records.jsonl -o my-lab --line-rate "1 Gb/s"
@@ -134,7 +134,10 @@ def fold(
 def folder_to_rebuild(records: list[Path], settings: Settings) -> Path:
     """Return the folder of the dataset to rebuild.
 
-    Raises RecordError if other files or options are given.
+    Raises
+    ------
+    RecordError
+        If other files or options are given.
     """
     from icmodel.fold import Settings, is_folded
 

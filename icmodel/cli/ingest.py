@@ -57,7 +57,7 @@ LabelsFile = Annotated[
     option(
         "labels",
         "FILE",
-        "TOML file with labels (facts that result files do not state), by file name or pattern.",
+        "TOML file with labels (facts missing in result files), by file name or pattern.",
     ),
 ]
 OwnWorkOver = Annotated[
@@ -65,7 +65,7 @@ OwnWorkOver = Annotated[
     option(
         "own-work-over",
         "NAME",
-        "Reference dataset of the same hosts. Print the time per frame that the tool adds to the reference.",
+        "Reference dataset of the same hosts; prints the tool's own time per frame beyond the reference.",
     ),
 ]
 OwnWorkAt = Annotated[
@@ -73,7 +73,7 @@ OwnWorkAt = Annotated[
     option(
         "own-work-at",
         "END",
-        "End at which the tool is assumed to add its time per frame: send or recv.",
+        "End at which the tool adds its time per frame: send or recv.",
         "send",
     ),
 ]
@@ -83,12 +83,12 @@ Folder = Annotated[
         "-o",
         "--output",
         metavar="DIR",
-        help="Folder to write the dataset to; its name becomes the dataset's id.",
+        help="Folder of the new dataset; its name becomes the dataset's id.",
     ),
 ]
 
 
-@app.command(short_help="Make a dataset of other tools' results.")
+@app.command(short_help="Make a dataset from other tools' results.")
 @expand_options(DatasetOptions, "description")
 @expand_options(LabelOptions, "labels")
 def ingest(
@@ -104,15 +104,14 @@ def ingest(
     output: Folder,
     as_json: AsJson = False,
 ) -> int:
-    """Make a dataset of results of iperf3, nuttcp, netperf, sockperf and others.
+    """Make a dataset from results of iperf3, nuttcp, netperf, sockperf and other tools.
 
     The other tools are iperf 2, libzmq's perf tools, zperfmq, perftest, qperf, NTttcp, and OSU's and
     Intel's MPI benchmarks. Tables (CSV, XLSX) need --map.
 
-    Labels add facts that a file does not state, such as sockperf's payload. Options label all files; a
-    TOML file (--labels) labels files by name. A file that is damaged, contradicts itself, or exceeds
-    the line rate (--line-rate) is refused and named. Then the other files are used, and the exit code
-    is 2.
+    Labels add missing facts, such as sockperf's payload. Options label all files; a TOML file (--labels)
+    labels files by name. A file is refused if it is damaged, contradicts itself, or exceeds the line rate
+    (--line-rate). Then the answer names the file and uses the other files, and the exit code is 2.
 
     \b
     icmodel ingest runs/*.json --line-rate "10 Gb/s" -o my-link
@@ -171,7 +170,7 @@ def _command(
     description: DatasetOptions,
     name: str,
 ) -> str:
-    """Return the command line that rebuilds the dataset, to be run in the folder of the files."""
+    """Return the command line that rebuilds the dataset in the folder of the files."""
     words = ["icmodel", "ingest", *sorted({file.name for file in files})]
     for key, value in {**options, **given_options(labels), **given_options(description)}.items():
         for one in value if isinstance(value, list) else [value]:
@@ -182,7 +181,7 @@ def _command(
 
 
 def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
-    """Return the printed result of an ingest: used files with row counts, refused files, and notes."""
+    """Return the printed result of an ingest: used files with their counts of numbers, refused files, and notes."""
     table = tuple(
         (
             file.file,
@@ -203,7 +202,7 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
 
 
 def _work_sections(work: Sequence[OwnWork]) -> list[Section]:
-    """Return two tables: the time per frame that a tool adds, and the icmodel options that accept this time."""
+    """Return two tables: a tool's own time per frame, and the icmodel options for this time."""
     if not work:
         return []
     rows, options = [], []
@@ -220,7 +219,7 @@ def _work_sections(work: Sequence[OwnWork]) -> list[Section]:
         options.append(f"{one.protocol}: {option}")
     columns = ("protocol", "adds at", "a frame", "a byte", "from payloads")
     return [
-        Section("Time that the tool adds to the hosts' own", Table(columns, tuple(rows))),
+        Section("Time of the tool beyond the hosts' own", Table(columns, tuple(rows))),
         Section("Options for a question, with --variant hybrid", tuple(options)),
     ]
 

@@ -1,7 +1,4 @@
-"""Options that several commands share, for questions, workers and reports.
-
-The module also writes a question as one line of text.
-"""
+"""Options of several commands: for questions, workers and reports. Also the text of a question."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class App(typer.Typer):
-    """Typer application whose commands are of the class `OnceCommand`."""
+    """Typer application with commands of the class `OnceCommand`."""
 
     def command(self, name: str | None = None, **settings: Any) -> Any:
         """Return a decorator that makes a function a command."""
@@ -45,7 +42,7 @@ class App(typer.Typer):
 
 
 class OnceCommand(TyperCommand):
-    """Command that refuses an option with a single value if it is given twice; click would take the last value."""
+    """Command that refuses a repeated option with a single value. Click alone would take the last value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words of a command line into the parameters of ``ctx``.
@@ -73,10 +70,7 @@ def make_app(group: type[TyperGroup] = TyperGroup) -> typer.Typer:
 
 
 def option(name: str, metavar: str, text: str, default: str = "", **more: Any) -> Any:
-    """Make a command-line option that takes a value.
-
-    The help states ``default``. ``more`` is passed on to typer.
-    """
+    """Make a command-line option with a value. The help states ``default``. Typer receives ``more``."""
     shown = f"{text} [default: {default}]" if default else text
     return typer.Option(f"--{name}", metavar=metavar, help=shown, show_default=False, **more)
 
@@ -114,7 +108,7 @@ DatasetForAll = Annotated[
     option(
         "dataset",
         "NAME",
-        "Dataset for all streams, by name or folder, in place of the datasets that the system file names.",
+        "Dataset for all streams, by name or folder. It replaces the datasets in the system file.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
@@ -132,9 +126,12 @@ Command = Callable[..., Any]
 
 
 def expand_options(kind: type, name: str) -> Callable[[Command], Command]:
-    """Return a decorator that replaces the command's parameter ``name`` by one option for each field of ``kind``.
+    """Return a decorator that replaces the command's parameter ``name`` by an option for each field of ``kind``.
 
-    The fields of ``kind`` are made with `option_field`. The command receives one value of ``kind``.
+    Parameters
+    ----------
+    kind : type
+        Dataclass; `option_field` makes its fields. The command receives one value of this class.
     """
     hints = get_type_hints(kind)
     expanded = [
@@ -165,7 +162,7 @@ def expand_options(kind: type, name: str) -> Callable[[Command], Command]:
 
 
 def option_of(of: Field[Any]) -> Any:
-    """Make the command-line option of a dataclass field that was made with `option_field`."""
+    """Make the command-line option of a dataclass field; `option_field` makes such a field."""
     words = of.metadata
     name, text = words["name"] or of.name.replace("_", "-"), words["description"]
     if not words["metavar"]:
@@ -228,7 +225,7 @@ Cluster = Annotated[
 
 
 def check_workers(workers: int | None, cluster: str | None) -> None:
-    """Raise ScenarioError if --workers and --cluster are both given, or --workers is less than 1."""
+    """Raise ScenarioError if both --workers and --cluster are given, or --workers is less than 1."""
     if workers is not None and cluster is not None:
         raise ScenarioError("--workers and --cluster are both given: give only one")
     if workers is not None and workers < 1:
@@ -236,7 +233,7 @@ def check_workers(workers: int | None, cluster: str | None) -> None:
 
 
 def client_of(cluster: str | None) -> AbstractContextManager[Any]:
-    """Connect to the scheduler of a cluster; the context yields None if no address is given.
+    """Connect to the scheduler of a cluster. Without an address, the context yields None.
 
     Raises
     ------
@@ -267,7 +264,7 @@ class MastheadChoice:
     )
 
     def masthead(self, output: Path | None) -> Masthead:
-        """Return the masthead (page header) of the report ``output``; called before anything is computed.
+        """Return the masthead (page header) of the report ``output``. Commands call this before they compute.
 
         Raises
         ------
@@ -280,7 +277,7 @@ class MastheadChoice:
         if ending not in PAGE_FILES:
             for name in given_options(self):
                 raise ReportError(
-                    f"--{name} is printed in a report only: add -o with a name that ends in "
+                    f"--{name} is for reports only: add -o with a name that ends in "
                     f"{', '.join(PAGE_FILES[:-1])} or {PAGE_FILES[-1]}, or leave --{name} out"
                 )
         from icmodel.report.masthead import PLAIN, masthead
@@ -299,9 +296,9 @@ with_masthead = expand_options(MastheadChoice, "head")
 def page_writers(
     answer: Callable[[], Answer], output: Path | None, masthead: Masthead
 ) -> dict[str, Writer]:
-    """Return, for each file extension of a report, the function that writes the report.
+    """Return the writer of a report for each of its file extensions.
 
-    The file name of ``output`` is printed in the report.
+    The report prints the file name of ``output``.
     """
     from icmodel.report import PAGE_FILES, report_bytes
 

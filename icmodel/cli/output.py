@@ -1,7 +1,7 @@
-"""Output: the answer of a command as text, JSON or CSV, printed or written to a file.
+"""Output of a command: its answer as text, JSON, CSV or XLSX, printed or written to a file.
 
-Tables are drawn by rich on a terminal, within its width, and are plain aligned text when piped. A file is written under
-a temporary name and then renamed. So the named file is never incomplete.
+On a terminal, rich draws tables within its width. In a pipe, tables are aligned plain text. A file is written under a
+temporary name and then renamed, so the named file is never incomplete.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FURTHER_SHEETS = ("intervals", "basis", "sources")
 
 @dataclass(frozen=True, slots=True)
 class Hanging:
-    """Texts that are wrapped with a hanging indent, once the width of the output is known."""
+    """Texts with a hanging indent. They are wrapped once the width of the output is known."""
 
     texts: tuple[str, ...]
 
@@ -47,28 +47,28 @@ class Hanging:
 
 
 class Section(NamedTuple):
-    """Section of printed output: a heading, which may be empty, and a table or texts."""
+    """Section of printed output: a heading and a table or texts. The heading may be empty."""
 
     heading: str
     body: Table[str] | Hanging | tuple[str, ...]
 
 
 class Answer(NamedTuple):
-    """Answer of a command, in several forms; a form is made only if it is requested.
+    """Answer of a command in several formats. A format is made only on request.
 
     Parameters
     ----------
     sections : callable
         Makes the sections of the printed text.
     document : callable
-        Makes the document for ``--json``: a dictionary that JSON can hold.
+        Makes the document for ``--json``: a dictionary of JSON values.
     records : callable, optional
-        Makes the lines of a ``.csv`` file: mappings that all have the same keys.
+        Makes the lines of a ``.csv`` file: mappings with equal keys.
     files : mapping of file extension to writer
         Writers of further file formats.
     estimates : callable, optional
-        Makes the document whose estimates and used rows fill the further sheets of an XLSX file. By default,
-        the document for ``--json`` is used.
+        Makes the document with the estimates and used rows for further sheets of an XLSX file. Default: the
+        document for ``--json``.
     """
 
     sections: Callable[[], Iterable[Section]]
@@ -99,7 +99,7 @@ class Answer(NamedTuple):
 def listing(key: str, entries: Sequence[Mapping[str, object]], table: Table[str]) -> Answer:
     """Make an answer from a list of entries: a table, JSON under ``key``, and CSV.
 
-    In CSV, a list is one cell, with spaces between the items.
+    In CSV, a list becomes one cell with spaces between its items.
     """
 
     def line(entry: Mapping[str, object]) -> dict[str, object]:
@@ -113,7 +113,7 @@ def listing(key: str, entries: Sequence[Mapping[str, object]], table: Table[str]
 
 
 def emit(answer: Answer, *, as_json: bool, output: Path | None) -> None:
-    """Write the answer of a command to a file, to standard output, or to both if both are requested.
+    """Write the answer of a command to a file, to standard output, or to both.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def emit(answer: Answer, *, as_json: bool, output: Path | None) -> None:
 
 
 class PipeClosed(Exception):  # noqa: N818  (a closed pipe is no error)
-    """Standard output was closed by the program that reads it, such as head; not a user error."""
+    """The program that reads standard output, such as head, has closed it. This is no user error."""
 
 
 def print_text(text: str) -> None:
@@ -152,7 +152,7 @@ def print_text(text: str) -> None:
 
 
 def show(sections: Iterable[Section]) -> None:
-    """Print sections: drawn by rich on a terminal, otherwise as plain text."""
+    """Print sections: drawn by rich on a terminal, as plain text in a pipe."""
     if sys.stdout.isatty():
         draw(sections)
     else:
@@ -177,7 +177,7 @@ def bullets(lines: Iterable[str]) -> tuple[str, ...]:
 def write_csv(records: Iterable[Mapping[str, object]], file: TextIO) -> None:
     """Write records as CSV with a header.
 
-    ``None`` becomes an empty cell. Texts are written so that no spreadsheet reads them as formulas.
+    ``None`` becomes an empty cell. No spreadsheet reads a written text as a formula.
     """
     import csv
 
@@ -221,14 +221,13 @@ def draw(sections: Iterable[Section]) -> None:
 COLUMN_PADDING = 3
 """Number of characters that rich puts between two columns of a table."""
 _PIECE = re.compile(r"[^ _/,-]+[_/,-]*[ ]?|[_/,-]+[ ]?|[ ]")
-"""Pattern of an unbreakable piece of text, which ends at a space, underscore, hyphen, slash or comma."""
+"""Pattern of an unbreakable piece of text. It ends at a space, underscore, hyphen, slash or comma."""
 
 
 def fit_to_width(table: Table[str], width: int) -> Table[str] | None:
-    """Wrap the cells of a table until its lines have at most ``width`` characters.
+    """Wrap the cells of a table to lines of at most ``width`` characters. Returns None if the table does not fit.
 
-    The widest column is narrowed first. Numbers and pieces of text are not broken. Returns None if
-    the table does not fit.
+    The widest column is narrowed first. Numbers and pieces of text are not broken.
 
     Examples
     --------
@@ -276,7 +275,7 @@ def _pieces(cell: str) -> Sequence[str]:
 
 
 def stacked(table: Table[str], width: int) -> tuple[str, ...]:
-    """Return the rows of a table as blocks of lines: one line per column, with wrapped values."""
+    """Return the rows of a table as blocks of lines: a line for each column, with wrapped values."""
     margin = max(map(len, table.names), default=0) + 2
     lines: list[str] = []
     for row in table.rows:
@@ -312,7 +311,7 @@ def write_file(path: Path, writers: Mapping[str, Writer]) -> None:
 
 
 def say_written(path: Path) -> None:
-    """Print on standard error that a file was written, for commands whose answer does not name the file."""
+    """Print on standard error that a file was written. For commands that do not name the file in their answer."""
     print(f"{path}: written", file=sys.stderr)  # noqa: T201
 
 
@@ -324,7 +323,7 @@ def write_text(path: Path, text: str) -> None:
 def write_workbook(
     records: Iterable[Mapping[str, object]], document: Mapping[str, object], path: Path
 ) -> None:
-    """Write an XLSX file: a sheet with the values of the CSV file, then intervals, basis and sources."""
+    """Write an XLSX file: a sheet with the values of the CSV file, then sheets of intervals, basis and sources."""
     from icmodel.sheets import Page, Sheet, document_pages, write_pages  # only this format needs it
 
     lines = list(records)
@@ -339,7 +338,7 @@ def write_workbook(
 def cell_of(value: object) -> str | float | None:
     """Convert a value to a spreadsheet cell.
 
-    Numbers stay numbers. Other values become the same text as in the CSV file.
+    Numbers stay numbers. Other values become their text in the CSV file.
     """
     if value is None or isinstance(value, str):
         return value
@@ -349,7 +348,7 @@ def cell_of(value: object) -> str | float | None:
 
 
 def check_file(path: Path, extensions: Iterable[str]) -> None:
-    """Raise ReportError if a file cannot be written; called before anything is computed.
+    """Raise ReportError if a file cannot be written. Commands call this before they compute.
 
     Raises
     ------
@@ -373,7 +372,7 @@ def check_file(path: Path, extensions: Iterable[str]) -> None:
 def progress_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
     """Yield a function that draws a progress bar on stderr, or None if stderr is not a terminal.
 
-    Call the function with the number of finished points and the number of all points.
+    The arguments of the function are the numbers of finished points and of all points.
     """
     if not sys.stderr.isatty():
         yield None
@@ -388,7 +387,7 @@ def progress_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def model_with_progress(data: Dataset, variant: str | None, *, cache: bool) -> Iterator[Model]:
-    """Yield a model that shows the progress of its fits on a terminal."""
+    """Yield a model. On a terminal, it shows the progress of its fits."""
     from icmodel.model import Model  # not needed by commands that only show data
 
     if (variant or data.default_variant) != "hybrid":
@@ -399,10 +398,7 @@ def model_with_progress(data: Dataset, variant: str | None, *, cache: bool) -> I
 
 
 def best_variant(data: Dataset) -> tuple[str, str]:
-    """Return the variant that predicts left-out rows of a dataset best, and the reason.
-
-    Shows the progress on a terminal.
-    """
+    """Return the variant with the best predictions of a dataset's left-out rows, and the reason."""
     from icmodel.validate import choose  # imported here, since predictions do not need it
 
     with progress_bar("left-out points") as progress:
@@ -412,9 +408,9 @@ def best_variant(data: Dataset) -> tuple[str, str]:
 
 @contextmanager
 def interruptible(advice: str) -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP like Ctrl-C, so that child processes are ended before icmodel exits.
+    """Handle SIGTERM and SIGHUP like Ctrl-C. So icmodel ends its child processes before it exits.
 
-    ``advice`` is printed when the work is interrupted.
+    An interruption prints ``advice``.
     """
 
     def stop(number: int, _: object) -> None:

@@ -59,8 +59,8 @@ def plot(
 ) -> None:
     """Plot a metric over payload, load or cores, as SVG, PNG or Vega-Lite.
 
-    The plot shows the predicted line with its 90 % interval, the measured points used, the limit by
-    theory, and a mark at the scenario itself. Over payload the requested goodput is constant.
+    The plot shows the predicted line with its 90 % interval, the measured points behind it, the limit by
+    theory, and a mark at the scenario. Over payload, the requested goodput is constant.
 
     \b
     icmodel plot goodput_bps --protocol udp -o goodput.svg
@@ -99,14 +99,11 @@ def plot(
 
 
 def greatest_payload(data: Dataset, protocol: str, question: Question) -> str:
-    """Return the greatest measured payload of a protocol as text.
-
-    This payload is the default of a plot over payload.
-    """
+    """Return the greatest measured payload of a protocol as text; the default of a plot over payload."""
     if question.rate is not None:
         raise ScenarioError(
             "a plot over payload keeps the requested goodput constant, and --rate alone does not "
-            "determine it: give --requested-goodput, or --payload as well"
+            "determine it: give --requested-goodput, or add --payload"
         )
     if protocol not in data.protocols:
         raise OutOfDomain(
@@ -120,7 +117,7 @@ def greatest_payload(data: Dataset, protocol: str, question: Question) -> str:
 
 
 def write_plot(spec: dict[str, Any], path: Path) -> None:
-    """Write a plot into a file with one of the extensions of `PLOT_FILES`."""
+    """Write a plot to a file. Its extension is one of `PLOT_FILES`."""
     from icmodel.plotting import save
 
     if path.suffix.lower() == ".json":

@@ -1,4 +1,4 @@
-"""``icmodel predict``: every metric of one scenario, with its basis."""
+"""``icmodel predict``: the metrics of one scenario, each with its basis."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ Solve = Annotated[
     option(
         "solve",
         "PARAMETER",
-        "Find the least rate, payload or cores with which the stream reaches --goodput RATE.",
+        "Find the least rate, payload or cores for a goodput of --goodput RATE.",
     ),
 ]
 Goodput = Annotated[
@@ -103,7 +103,7 @@ Template = Annotated[
     ),
 ]
 REFUSED = 2
-"""Exit code of ``--from`` if a scenario in the file has no answer."""
+"""Exit code of ``--from`` if a scenario of the file has no answer."""
 
 
 @app.command(short_help="Predict one stream: every metric, and why.")
@@ -127,12 +127,12 @@ def predict(
     as_json: AsJson = False,
     output: Output = None,
 ) -> int:
-    """Predict goodput, latency, CPU load and loss of one stream, and what limits it.
+    """Predict goodput, latency, CPU load, loss and bottleneck of one stream.
 
     Each metric has a 90 % interval for one new run on the dataset's hosts, and a basis: the kind of
     evidence, from measured to extrapolated. --all shows every metric. --why shows the terms of the
-    mean latency, the bounds of the goodput and the rows of the dataset used. JSON and CSV hold all
-    numbers with all digits.
+    mean latency, the bounds of the goodput, and the dataset rows behind the prediction. JSON and CSV
+    hold all numbers with all digits.
 
     \b
     icmodel predict --payload "1448 B"
@@ -152,7 +152,7 @@ def predict(
         way = "--from" if template is None else "--template"
         if protocol is not None or given_options(question):
             raise ScenarioError(
-                f"{way} takes every parameter from the file: add a column to the file in place of the option"
+                f"{way} takes every parameter from the file: replace the option by a column of the file"
             )
         others: dict[str, object] = {
             "--message": message,
@@ -197,14 +197,14 @@ def predict(
 
 
 def refuse_options(way: str, others: Mapping[str, object]) -> None:
-    """Raise ScenarioError if an option is given that does not go with ``way``, such as ``--from``."""
+    """Raise ScenarioError if an option is given that excludes ``way``, such as ``--from``."""
     given = [name for name, value in others.items() if value]
     if given:
-        raise ScenarioError(f"{given[0]} does not go with {way}: leave one of them out")
+        raise ScenarioError(f"{given[0]} cannot be combined with {way}: give only one")
 
 
 def empty_sheet(path: Path, data: Dataset) -> int:
-    """Write an empty table of scenarios, and print how it is answered. An existing file is never overwritten."""
+    """Write an empty table of scenarios, and print the next command. An existing file is never overwritten."""
     from icmodel.sheets import write_template  # rarely needed
 
     if path.exists():
@@ -226,7 +226,7 @@ def answer_rows(
     extrapolate: bool,
     cache: bool,
 ) -> int:
-    """Answer a file of scenarios row by row into another file; return the exit code.
+    """Answer each row of a file of scenarios, write another file, and return the exit code.
 
     Raises
     ------
@@ -266,16 +266,16 @@ SLOTS: tuple[tuple[str, ...], ...] = (
     ("cpu_recv", "cpu_recv_cores", "cpu_recv_process_cores"),
     ("loss_rate",),
 )
-"""Slots (lines) of the short answer, each a list of metrics. A slot shows its first metric with a value."""
+"""Slots (lines) of the short answer. A slot shows the first of its metrics with a value."""
 SHORT_METRICS = frozenset(metric for slot in SLOTS for metric in slot)
-"""Metrics that the short answer of ``icmodel predict`` may show."""
+"""Metrics that the short answer may show."""
 MORE = "every metric: --all; terms, bounds and rows: --why"
 
 
 def short_sections(prediction: Prediction, *, more: bool = True) -> Iterator[Section]:
     """Yield the short answer: question, main metrics, bottleneck, and as many notes as fit.
 
-    If ``more`` is true, a last line names the options that show more.
+    If ``more`` is true, a last line names the options for more output.
     """
     head = (
         question_text(prediction.scenario),
@@ -299,7 +299,7 @@ def short_sections(prediction: Prediction, *, more: bool = True) -> Iterator[Sec
         body.append(line)
     yield Section("", tuple(body))
 
-    # Two empty lines and the last line also need room.
+    # Two empty lines and the last line take three more lines.
     room = LINES - len(Hanging(head).lines()) - len(body) - 3
     reasons = ((one.why, metric_name(name)) for name, one in shown.items() if one.why)
     why = [f"{', '.join(names)}: {why}" for why, names in group_by_key(reasons).items()]
@@ -311,7 +311,7 @@ def short_sections(prediction: Prediction, *, more: bool = True) -> Iterator[Sec
 def shown_metrics(prediction: Prediction) -> dict[str, Estimate]:
     """Return the metrics of a short answer: for each slot, the first metric with a value.
 
-    The latency of a message is there only on request, and then shown also if it is unknown.
+    The latency of a message exists only on request. Then it is shown even if it is unknown.
     """
     known = {
         name: one
@@ -323,9 +323,9 @@ def shown_metrics(prediction: Prediction) -> dict[str, Estimate]:
 
 
 def fit_notes(notes: Iterable[str], room: float) -> Iterator[str]:
-    """Yield notes as list items that fill at most ``room`` lines of 100 characters.
+    """Yield notes as list items, in at most ``room`` lines of 100 characters.
 
-    If notes are left out, the last item states how many.
+    If notes are left out, the last item states their number.
     """
     items = bullets(notes)
     used = 0
@@ -341,7 +341,7 @@ def fit_notes(notes: Iterable[str], room: float) -> Iterator[str]:
 # --- the full answer --------------------------------------------------------------------------
 
 SHARED = 3
-"""Least number of metrics with the same note for which the note is printed once, below the table."""
+"""A note of at least this number of metrics is printed once, below the table."""
 
 
 def full_sections(prediction: Prediction) -> Iterator[Section]:
@@ -369,7 +369,7 @@ def full_sections(prediction: Prediction) -> Iterator[Section]:
 
 
 def reasons(prediction: Prediction) -> Iterator[Section]:
-    """Yield tables that explain a prediction: latency terms, goodput bounds, and the dataset rows used."""
+    """Yield the causes of a prediction as tables: latency terms, goodput bounds, and the dataset rows used."""
     if prediction.terms:
         terms = {**prediction.terms, "together": math.fsum(prediction.terms.values())}
         rows = tuple((name, units.format_seconds(time)) for name, time in terms.items())
@@ -395,7 +395,7 @@ def reasons(prediction: Prediction) -> Iterator[Section]:
 
 
 def metric_records(prediction: Prediction) -> Iterator[dict[str, object]]:
-    """Yield one CSV row for each predicted metric, with the question that it answers."""
+    """Yield one CSV row for each predicted metric, with its question."""
     question = prediction.scenario.to_dict()
     options = dict(prediction.scenario.options)
     for name, one in prediction.metrics.items():

@@ -1,4 +1,4 @@
-"""``icmodel recommend``: search the allowed designs of a system for those that meet every requirement."""
+"""``icmodel recommend``: search the designs of a system for those that meet every requirement."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ app = make_app()
 
 CHANGES_WIDTH = 44
 MOST_ROWS = 6
-"""Maximum number of Pareto-optimal designs that are shown; JSON has all of these designs."""
+"""Maximum number of printed Pareto-optimal designs. JSON has all of them."""
 MOST_OTHERS = 3
-"""Maximum number of designs shown in each of two lists: fewest changes, and undecided."""
+"""Maximum number of printed designs with the fewest changes, and of undecided designs."""
 
 
 @app.command(short_help="Find designs of a system that meet its requirements.")
@@ -58,11 +58,11 @@ def recommend(
     The table [choices] of the system file lists the allowed choices. Without this table, the choices
     are the measured protocols and numbers of cores, and payloads that fill packets. Every design is
     scored, and the best ones are predicted in full. The answer shows the Pareto-optimal designs in
-    CPU, latency, headroom, number of interfaces and cost. It also shows the fewest changes to the
+    CPU, latency, headroom, number of interfaces and cost. It also shows the fewest changes of the
     file's own design that meet all requirements. Exit codes: 0 a design surely meets all requirements,
-    3 a design may meet them, 1 no design does. -o FILE writes .json, .txt or .xlsx, or a report that
-    starts with a one-page summary: .pdf, .html or .md. --workers predicts designs in processes,
-    --cluster on a Dask cluster; the answer is the same.
+    3 a design may meet them, 1 no design meets them. -o FILE writes .json, .txt or .xlsx, or a report
+    with a one-page summary: .pdf, .html or .md. --workers predicts designs in processes, --cluster on
+    a Dask cluster; the answer is the same.
 
     \b
     icmodel recommend imaging
@@ -138,7 +138,7 @@ def sections(found: Recommendation) -> Iterator[Section]:
             f"(CPU {words.cores_text(one.objective('cpu_cores'))} cores, based on {one.basis})"
             for one in found.mends[:MOST_OTHERS]
         ]
-        yield Section("fewest changes that fix the file's design", Hanging(tuple(mends)))
+        yield Section("fewest changes of the file that meet all", Hanging(tuple(mends)))
     if found.undecided:
         undecided = []
         for one in found.undecided[:MOST_OTHERS]:
@@ -155,7 +155,7 @@ def sections(found: Recommendation) -> Iterator[Section]:
 def front_table(found: Recommendation) -> Table[str]:
     """Return the table of recommended designs, sorted by CPU.
 
-    The file's own design comes first if it meets all requirements.
+    If the file's own design meets all requirements, it comes first.
     """
     from icmodel.report import recommendation as words
 

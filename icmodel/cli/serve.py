@@ -1,4 +1,4 @@
-"""``icmodel serve``: the workbench as pages in a browser, and the HTTP API."""
+"""``icmodel serve``: pages in a browser (the workbench), and the HTTP API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icmodel.errors import ReportError
 app = make_app()
 
 NEEDED = ("fastapi", "uvicorn")
-"""Modules that ``icmodel serve`` needs; the extra ``web`` installs them."""
+"""Modules that ``icmodel serve`` needs. The extra ``web`` installs them."""
 
 Port = Annotated[
     int | None,
@@ -30,7 +30,7 @@ Host = Annotated[
     option(
         "host",
         "ADDRESS",
-        "Address to listen on. If it is not loopback, every request needs the token in the printed address.",
+        "Address to listen on. Beyond loopback, every request needs the token of the printed address.",
         "127.0.0.1",
     ),
 ]
@@ -41,9 +41,9 @@ NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Do not open a bro
 def serve(*, port: Port = None, host: Host = "127.0.0.1", no_browser: NoBrowser = False) -> None:
     """Serve the workbench on this machine: pages in a browser, and an HTTP API under /api/v1.
 
-    The first line of the output is the address. The pages load nothing from other servers. The
-    server accepts connections from this machine only, unless --host names another address. /docs
-    lists the requests of the API. Ctrl-C ends the server.
+    The first line of the output is the address. The pages load nothing from other servers. Unless
+    --host names another address, the server accepts connections from this machine only. /docs lists
+    the requests of the API. Ctrl-C ends the server.
 
     \b
     icmodel serve

@@ -77,19 +77,19 @@ if TYPE_CHECKING:
 app = make_app()
 
 MAIN_METRICS = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
-"""Metrics shown in the table of a sweep, in addition to all mean times; files and JSON have all metrics."""
+"""Metrics in the printed table of a sweep, besides all mean times. Files and JSON have all metrics."""
 GRID_FILES = (".csv", ".json", NETCDF, PARQUET, ".txt", XLSX, ZARR)
 TARGETS = (".csv", PARQUET, ZARR)
-"""File extensions of the formats in which a sweep can be written block by block, in constant memory."""
+"""File extensions of the formats for writing block by block, in constant memory."""
 EXTRAPOLATED = BASES.index("extrapolated")
 MARK = "*"
 """Mark of an extrapolated value in the table."""
 FOOTNOTE = (
-    f"{MARK} extrapolated: beyond what was measured. A file names the basis of every value, and "
-    "icmodel predict the axis and the distance."
+    f"{MARK} extrapolated: beyond the measured range. A file (-o) has the basis of every value; icmodel predict "
+    "names the axis and the distance."
 )
 MOST_POINTS, MOST_NOTES = 20, 4
-"""Maximum number of points, and maximum number of note lines, that ``icmodel sweep`` prints without ``--all``."""
+"""Maximum numbers of points and of note lines in ``icmodel sweep`` without ``--all``."""
 
 Metrics = Annotated[
     list[str] | None, option("metric", "NAMES", "Predict only these metrics; can be repeated.")
@@ -99,7 +99,7 @@ Extrapolate = Annotated[
     typer.Option(
         "--extrapolate",
         help="Also answer beyond the measured range. A table marks such values with *; "
-        "a file gives their basis.",
+        "a file has their basis.",
     ),
 ]
 AllowGaps = Annotated[
@@ -112,7 +112,7 @@ Workers = Annotated[
     option("workers", "N", "Number of worker processes; needs -o FILE.", "threads of one process"),
 ]
 MOST_IN_MEMORY = 1 << 20
-"""Greatest number of points that a sweep computes in memory, if the file format allows writing block by block."""
+"""Maximum number of points in memory; a greater sweep is written block by block, if the file format allows it."""
 
 
 @app.command(short_help="Predict a grid over any parameters.")
@@ -133,16 +133,16 @@ def sweep(
     workers: Workers = None,
     cluster: Cluster = None,
 ) -> None:
-    """Predict all combinations of the given values: a table, or a file of any format.
+    """Predict all combinations of the given values, as a table or a file.
 
     Any parameter takes a list ("64 B, 1448 B") or a range ("64 B..65535 B"). A range stands for the
     measured values of the dataset between its two limits. With ":25" it stands for 25 values at
-    equal distances, with ":25log" at equal ratios. A value outside the measured range is refused
-    unless --extrapolate or --allow-gaps is given. A file has every metric with interval and basis.
+    equal distances, with ":25log" at equal ratios. Values outside the measured range need
+    --extrapolate or --allow-gaps. A file has every metric with interval and basis.
 
-    Sweeps of any size go to .zarr, .parquet (a folder of parts) or .csv in constant memory. After
-    an interruption, repeat the command to continue after the finished parts. --workers uses processes,
-    --cluster the workers of a Dask scheduler; the files are the same.
+    Sweeps of any size are written to .zarr, .parquet (a folder of parts) or .csv in constant memory.
+    After an interruption, repeat the command to continue after the finished parts. --workers uses
+    processes, --cluster the workers of a Dask scheduler; the files are the same.
 
     \b
     icmodel sweep --payload "64 B..65535 B" --cores 1,4
@@ -217,7 +217,7 @@ def sweep(
 def grid_sections(grid: Grid, *, every: bool) -> Iterator[Section]:
     """Yield a sweep as a table with a row for each point.
 
-    Without ``every`` only the first points and the main metrics are shown.
+    If ``every`` is false, only the first points are shown. Without requested metrics, only the main metrics are shown.
     """
     attributes = grid.answers.attrs
     yield Section("", (f"{attributes['dataset']}, variant {attributes['variant']}",))
@@ -262,7 +262,7 @@ def _text(name: str, value: object) -> str:
 def _estimate_text(name: str, estimate: tuple[Any, ...], *, marked: bool) -> str:
     """Return a predicted value as text, with as many digits as its interval supports.
 
-    With ``marked`` the text leaves room for the mark of an extrapolated value.
+    If ``marked`` is true, the text has room for the mark of an extrapolated value.
     """
     value, low, high, basis = estimate
     text = "–" if math.isnan(value) else estimated(name, Estimate(value, low, high, ""))
@@ -271,15 +271,15 @@ def _estimate_text(name: str, estimate: tuple[Any, ...], *, marked: bool) -> str
 
 
 CHARTED = ("goodput_bps", "cpu_send", "cpu_recv")
-"""Metrics that the workbook of a sweep shows in a chart, in addition to mean times."""
+"""Metrics in the charts of a sweep's workbook, besides mean times."""
 WIDE = 50
-"""Least ratio (greatest / least swept value) at which a chart's axis is logarithmic."""
+"""Least ratio of greatest to least swept value for a logarithmic axis of a chart."""
 
 
 def write_grid_workbook(columns: Columns, path: Path, progress: Progress | None = None) -> None:
     """Write the workbook of a sweep (XLSX): a sheet with the values of the CSV file, and charts.
 
-    Charts are drawn only if a single parameter was swept.
+    A sweep of several parameters has no charts.
 
     Raises
     ------
@@ -298,7 +298,7 @@ def write_grid_workbook(columns: Columns, path: Path, progress: Progress | None 
 def _chart(columns: Columns) -> Chart | None:
     """Return charts of goodput, mean times and CPU over the swept parameter.
 
-    Returns None if several parameters were swept, or if the swept parameter has no numbers.
+    Returns None if several parameters were swept, or if the swept parameter is not numeric.
     """
     from icmodel.sheets import Chart
 

@@ -1,4 +1,4 @@
-"""``icmodel system``: whole systems predicted, listed, shown, checked, imported and exported."""
+"""``icmodel system``: predict, list, show, start, check, import and export whole systems."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ OtherFile = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="Network to import: JSON file of Saihu or networkx, or physical XML file of Saihu.",
+        help="File to import: JSON of Saihu or networkx, or physical XML of Saihu.",
     ),
 ]
 NewName = Annotated[
@@ -82,8 +82,7 @@ Cycles = Annotated[
     option(
         "cycles",
         "NAME",
-        "Method for latency bounds if streams wait for each other in a cycle: refuse (no bounds) or "
-        "fixed-point.",
+        "Latency bounds of streams that wait for each other in a cycle: refuse (no bounds) or fixed-point.",
         "refuse",
     ),
 ]
@@ -98,10 +97,10 @@ Format = Annotated[
 
 @app.callback(short_help="Predict, list, show, start, check, import and export whole systems.")
 def system() -> None:
-    """Predict, list, show and check whole systems, write a new one, and import and export them for other tools.
+    """Predict, list, show, start and check whole systems; exchange them with other tools.
 
-    A system is a TOML file with devices, switches, the links between them, and streams. The
-    default command is predict: `icmodel system FILE` means `icmodel system predict FILE`.
+    A system is a TOML file with devices, switches, links and streams. The default command is
+    predict: `icmodel system FILE` means `icmodel system predict FILE`.
 
     \b
     icmodel system imaging
@@ -135,16 +134,15 @@ def predict(
 ) -> int:
     """Predict a system: goodput, latency and loss of streams, load and queues of ports, CPU of devices.
 
-    The requirements of the system, or of the use case it names, are judged for each stream. A hard
-    requirement is judged by the worst-case bound, if a bound is known. Exit codes: 0 met, 1 not
-    met, 3 undecided. -o FILE writes a report that starts with a one-page summary: .pdf, .html (opens
-    offline) or .md (with the drawing in a separate file). .json and .xlsx have the numbers. .svg is the
-    drawing alone. .xml is JUnit: each requirement of a stream or device is a test case, which fails
-    unless it is met.
+    The requirements of the system, or of its use case, are judged for each stream. A hard requirement
+    is judged by the worst-case bound, if one is known. Exit codes: 0 met, 1 not met, 3 undecided.
+    -o FILE writes a report with a one-page summary: .pdf, .html (opens offline) or .md (with the
+    drawing in a separate file). .json and .xlsx have the numbers. .svg is the drawing alone. .xml is
+    JUnit: a test case for each requirement of a stream or device, which fails unless it is met.
 
-    With --against FILE the changes since an earlier result are shown: verdicts, requirements, limits,
-    datasets, and numbers outside their earlier interval. Exit codes are then 0 same verdicts, 1 a verdict
-    changed, 2 the earlier result is damaged. --update replaces the file afterwards.
+    --against FILE shows the changes since an earlier result: verdicts, requirements, limits, datasets,
+    and numbers outside their earlier interval. The exit codes are then 0 for the same verdicts, 1 for a
+    changed verdict, and 2 for a damaged earlier result. --update then replaces the file.
 
     \b
     icmodel system imaging
@@ -185,7 +183,7 @@ def predict(
 
 @app.command("list", short_help="List the bundled systems.")
 def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
-    """List the bundled systems, each with its counts of devices, switches, links and streams.
+    """List the bundled systems with their numbers of devices, switches, links and streams.
 
     \b
     icmodel system list
@@ -203,7 +201,7 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
 def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) -> None:
     """Show a system: its groups, the routes of its streams, and the load of its ports.
 
-    Loads count the bits on the wire, computed from theory. Nothing is predicted.
+    Loads count the bits on the wire, by theory. Nothing is predicted.
 
     \b
     icmodel system show imaging
@@ -225,11 +223,11 @@ def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) ->
 # --- new --------------------------------------------------------------------------------------
 
 
-@app.command(short_help="Start a system of your own.")
+@app.command(short_help="Start your own system.")
 def new(name: NewName, *, output: Output = None) -> None:
-    """Write a commented system to start from: NAME.toml, or the file that -o names.
+    """Write a commented system to start from, as NAME.toml or as the file of -o.
 
-    The written system can be predicted unchanged. An existing file is never overwritten.
+    It can be predicted unchanged. An existing file is never overwritten.
 
     \b
     icmodel system new my-system
@@ -253,8 +251,8 @@ def new(name: NewName, *, output: Output = None) -> None:
 def check(name: SystemName, *, as_json: AsJson = False, output: Output = None) -> None:
     """Check a system for unconnected parts, contradictions, overloaded ports and routing cycles.
 
-    Each finding is one sentence. Exit codes: 2 the system is unconnected or contradictory, 1 a port
-    is overloaded, 0 otherwise. A cycle of ports is reported, but the exit code stays 0.
+    Exit codes: 2 the system is unconnected or contradictory, 1 a port is overloaded, 0 otherwise.
+    A cycle of ports is reported, but does not change the exit code.
 
     \b
     icmodel system check imaging
@@ -286,7 +284,7 @@ def check(name: SystemName, *, as_json: AsJson = False, output: Output = None) -
 def import_(file: OtherFile, *, output: TomlFile) -> None:
     """Make a system file from a network of Saihu or a graph of networkx.
 
-    Features that a system file cannot express are reported and listed under known_limits.
+    Features without a counterpart in system files are reported and listed under known_limits.
 
     \b
     icmodel system import network.json -o my-system.toml
@@ -313,7 +311,7 @@ def import_(file: OtherFile, *, output: TomlFile) -> None:
 def export(name: SystemName, *, form: Format = "saihu", output: JsonFile) -> None:
     """Write a system as an output-port network of Saihu, or as node-link JSON of networkx.
 
-    Features that the format cannot express are reported.
+    Features without a counterpart in the format are reported.
 
     \b
     icmodel system export imaging -o imaging.json
@@ -323,7 +321,7 @@ def export(name: SystemName, *, form: Format = "saihu", output: JsonFile) -> Non
     from icmodel.system.formats import export_system
 
     if output.suffix.lower() != ".json":
-        raise NetworkError(f"{output} would be JSON: choose a name that ends in .json")
+        raise NetworkError(f"unsupported file extension in {str(output)!r}: use .json")
     text, remarks = export_system(load(name), form)
     with replacing(output) as beside:
         write_text(beside, text)

@@ -1,4 +1,4 @@
-"""Texts printed by ``icmodel system show`` (a system) and ``icmodel system`` (its prediction)."""
+"""Printed texts of ``icmodel system show`` (a system) and ``icmodel system`` (its prediction)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # --- a system ---------------------------------------------------------------------------------
 
 MOST_LINES = 20
-"""Maximum number of ports, and of streams, shown by ``icmodel system show``; JSON has all."""
+"""Maximum number of ports, and of streams, in ``icmodel system show``. JSON has all."""
 
 
 def system_sections(system: System, port_loads: tuple[PortLoad, ...]) -> Iterator[Section]:
@@ -90,11 +90,11 @@ def _counted(noun: str, count: int) -> str:
 # --- a prediction -----------------------------------------------------------------------------
 
 BUSIEST = 3
-"""Maximum number of ports, and of devices, that ``icmodel system`` shows without ``--all``."""
+"""Maximum number of ports, and of devices, in ``icmodel system`` without ``--all``."""
 REQUIREMENTS = 8
-"""Maximum number of requirements that ``icmodel system`` shows without ``--all``, the worst first."""
+"""Maximum number of requirements in ``icmodel system`` without ``--all``, the worst first."""
 NOTES = 3
-"""Maximum number of notes that ``icmodel system`` shows without ``--all``."""
+"""Maximum number of notes in ``icmodel system`` without ``--all``."""
 MORE = "each stream, link and device: --all; all numbers: --json"
 
 
@@ -109,10 +109,10 @@ def prediction_sections(prediction: SystemPrediction, *, everything: bool) -> It
 
     yield Section("requirements", requirements_body(prediction.judged, everything=everything))
     if shortfalls := tuple(shortfall_lines(prediction, everything=everything)):
-        yield Section("data that does not, or may not, arrive", Hanging(shortfalls))
+        yield Section("data that does not arrive, or may not", Hanging(shortfalls))
     if everything and (rows := tuple(parts_rows(prediction))):
         columns = ("requirement", "worst", "#network", "#hosts", "#application", "#bound")
-        yield Section("worst case of times, in parts", Table(columns, rows))
+        yield Section("worst-case latencies by part", Table(columns, rows))
     groups = by_group(prediction)
     if everything:
         groups = {name: [one] for name, one in prediction.streams.items()}
@@ -131,10 +131,10 @@ def requirements_body(
 ) -> Table[str] | tuple[str, ...]:
     """Return a table of verdicts, with a row for each requirement of a system.
 
-    A row shows the worst stream, and the number of streams with the same verdict as the worst stream.
+    A row shows the worst stream, and the number of streams with its verdict.
     """
     if not judged:
-        return ("none, and every stream sends at unlimited rate",)
+        return ("none; every stream sends at unlimited rate",)
     rows = []
     groups = by_requirement(judged)
     for name in list(groups)[: None if everything else REQUIREMENTS]:
@@ -160,14 +160,14 @@ def parts_text(judged: Judged) -> str:
     if not judged.by_bound:
         return ""
     parts = {name.removesuffix("_s"): part for name, part in judged.parts.items()}
-    told = (f"{name} {units.format_seconds(part, 3)}" for name, part in parts.items() if part)
-    return f": {', '.join(told)}"
+    texts = (f"{name} {units.format_seconds(part, 3)}" for name, part in parts.items() if part)
+    return f": {', '.join(texts)}"
 
 
 def shortfall_lines(prediction: SystemPrediction, *, everything: bool) -> Iterator[str]:
-    """Yield, for each group of streams, the reason why less data may arrive than is produced.
+    """Yield the reason for missing data of each group of streams, if less may arrive than is produced.
 
-    Each reason applies to the worst stream of its group.
+    The reason is that of the group's worst stream.
     """
     for name, streams in by_group(prediction).items():
         failing = [one for one in streams if one.arrival.outcome != MET]
@@ -181,11 +181,11 @@ def shortfall_lines(prediction: SystemPrediction, *, everything: bool) -> Iterat
             yield f"{name}: {late[0]}"
         elif allowed > 0:
             share = percent(allowed)
-            yield f"{name}: up to {share} of the data may be lost; times are of received data"
+            yield f"{name}: up to {share} of the data may be lost; times are those of received data"
 
 
 def streams_table(groups: dict[str, list[StreamPrediction]]) -> Table[str]:
-    """Return a table with a row for each group of streams; a cell has the worst value among the group's streams."""
+    """Return a table with a row for each group of streams. A cell has the worst value among the group's streams."""
     rows = []
     for name, streams in groups.items():
         metrics = ("goodput_bps", "latency_mean_s", "latency_max_s", "message_latency_s")
@@ -199,7 +199,7 @@ def streams_table(groups: dict[str, list[StreamPrediction]]) -> Table[str]:
 
 
 def _worst_text(metric: str, streams: Sequence[StreamPrediction]) -> str:
-    """Return the worst value of a metric among streams: the least goodput; for other metrics, the greatest value."""
+    """Return the worst value of a metric among streams as text: the least goodput; the greatest of other metrics."""
     if grows(metric, streams):
         return "grows"
     worst = worst_estimate(metric, streams)
@@ -212,7 +212,7 @@ def _worst_text(metric: str, streams: Sequence[StreamPrediction]) -> str:
 
 
 def ports_section(prediction: SystemPrediction, most: int | None) -> Iterator[Section]:
-    """Yield a table of the ``most`` ports with the greatest requested load; nothing if no port has a load."""
+    """Yield a table of the ``most`` ports with the greatest requested loads; nothing without loads."""
     ports = [
         (name, port)
         for link in prediction.links.values()
@@ -225,13 +225,13 @@ def ports_section(prediction: SystemPrediction, most: int | None) -> Iterator[Se
         for name, port in ports[:most]
     )
     if rows:
-        heading = f"ports, {len(rows)} of {len(ports)} that carry something"
-        columns = ("port", "#passing", "#asked", "#mean queue", "#queue bound")
+        heading = f"busiest ports, {len(rows)} of {len(ports)} with a load"
+        columns = ("port", "#passing", "#requested", "#mean queue", "#queue bound")
         yield Section(heading, Table(columns, rows))
 
 
 def devices_section(prediction: SystemPrediction, most: int | None) -> Iterator[Section]:
-    """Yield a table of the ``most`` devices with the most busy cores; nothing if no CPU load is known."""
+    """Yield a table of the ``most`` devices with the most busy cores; nothing without known CPU loads."""
     devices = [item for item in prediction.devices.items() if not item[1].cpu_cores.absent]
     devices.sort(key=lambda item: (-item[1].cpu_cores.value, item[0]))
     rows = tuple(

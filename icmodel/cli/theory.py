@@ -1,4 +1,4 @@
-"""``icmodel theory``: limits of the wire, without any measurement."""
+"""``icmodel theory``: limits of the wire, without measurements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COLUMNS = (
     "aligned",
 )
 LIMITS = ("max_goodput_bps", "send_interval_s", "min_latency_s")
-"""Names of the columns with limits by theory. The limits are exact for a given framing and path."""
+"""Columns with limits by theory. The limits are exact for a given framing and path."""
 
 
 # --- options ----------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ OtherLineRate = Annotated[
     option(
         "line-rate",
         "RATE",
-        "Data rate of the link after coding; replaces the rate computed from the other options.",
+        "Data rate of the link after coding, in place of the computed rate.",
     ),
 ]
 
@@ -81,8 +81,9 @@ OtherLineRate = Annotated[
 def with_framing(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
     """Return a decorator that replaces the parameter ``chosen`` by one option per field of a framing (packet format).
 
-    ``chosen.framing()`` returns the framing. A boolean field becomes a switch (option without a value). A field in
-    bytes becomes an option for a size; another integer field, for a count; any other field, for a name.
+    The value ``chosen.framing()`` is the framing. A boolean field becomes a switch (option without a value). A field in
+    bytes becomes an option for a size. Another integer field becomes an option for a count, and any other field an
+    option for a name.
     """
     options = []
     parsers: dict[str, Callable[[Any], object]] = {}
@@ -120,8 +121,8 @@ def with_framing(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
 def limits_by_theory() -> None:
     """Compute the limits of the wire: packets, wire bits, goodput, send interval, latency, alignment.
 
-    These bounds hold for any host. A range of payloads without a number of values ("64 B..9 kB")
-    stands for all payloads in the range that fill their packets.
+    The limits hold for any host. A range of payloads without a number of values ("64 B..9 kB")
+    stands for the payloads in the range that fill their packets.
 
     \b
     icmodel theory ethernet --protocol udp --payload "1472 B, 1473 B"
@@ -144,9 +145,9 @@ def ethernet(
     """Compute limits of TCP, of UDP with IP fragmentation, and of frames directly on Ethernet.
 
     The wire bits include preamble and inter-frame gap. The least latency excludes the gap after the
-    last frame. Real wires pad short frames to 64 B, VLAN tags included. With --unpadded short
-    frames are not padded, and the latency includes the last gap. The theory of the dataset
-    ethernet-10g-2012 uses --unpadded.
+    last frame. Real wires pad short frames to 64 B, VLAN tags included. With --unpadded, short frames
+    stay short, and the latency includes the last gap. The theory of the dataset ethernet-10g-2012
+    uses --unpadded.
 
     \b
     icmodel theory ethernet --protocol udp --payload "1472 B, 1473 B"
@@ -174,9 +175,9 @@ def infiniband(
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
-    """Compute limits of InfiniBand messages, which are split into packets by a path MTU of 256 B to 4096 B.
+    """Compute limits of InfiniBand messages. A path MTU of 256 B to 4096 B splits them into packets.
 
-    The data rate after coding is computed from --generation and --lanes, unless --line-rate is given.
+    The data rate after coding follows from --generation and --lanes, unless --line-rate is given.
 
     \b
     icmodel theory infiniband --payload "4096 B, 4097 B"
@@ -229,7 +230,7 @@ def rapidio(
 ) -> None:
     """Compute limits of RapidIO transfers in packets of at most 256 B of data.
 
-    The data rate after coding is computed from --lanes and --baud, unless --line-rate is given.
+    The data rate after coding follows from --lanes and --baud, unless --line-rate is given.
 
     \b
     icmodel theory rapidio --payload "256 B, 257 B"
@@ -256,7 +257,7 @@ class Link:
     def payloads(self, text: str) -> tuple[int, ...]:
         """Parse a list or a range of payloads, and return the payloads [B].
 
-        A range without a number of values stands for the payloads that fill packets.
+        A range without a number of values stands for the payloads that fill their packets.
         """
         from icmodel.sweep import range_values
 
@@ -322,7 +323,7 @@ def limits_document(point: Mapping[str, Any]) -> dict[str, object]:
 
 
 def limit_sections(head: Mapping[str, Any], points: list[dict[str, Any]]) -> Iterator[Section]:
-    """Yield the limits by theory: link and path, a table with a row for each payload, and the goodput bound."""
+    """Yield the limits by theory: link, path, a table with a row for each payload, and the goodput bound."""
 
     def text(name: str, value: object) -> str:
         if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""``icmodel usecases``: list use cases, show one, start one of your own."""
+"""``icmodel usecases``: list use cases, show one, or start your own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NewName = Annotated[
 
 @app.callback(short_help="List, show and start use cases.")
 def usecases() -> None:
-    """List and show use cases, and start one of your own.
+    """List and show use cases, and start your own.
 
     A use case is a TOML file with data sources, their streams, requirements and candidates.
 
@@ -74,11 +74,11 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
     emit(listing("usecases", entries, table), as_json=as_json, output=output)
 
 
-@app.command(short_help="Show a use case and the numbers that follow from it.")
+@app.command(short_help="Show a use case and its derived numbers.")
 def show(name: Name, *, as_json: AsJson = False, output: Output = None) -> None:
     """Show a use case: its question, derived numbers, requirements and candidates.
 
-    Nothing is predicted: `icmodel evaluate` does that.
+    Nothing is predicted; `icmodel evaluate` predicts.
 
     \b
     icmodel usecases show imaging
@@ -131,11 +131,11 @@ def usecase_sections(case: UseCase) -> Iterator[Section]:
         yield Section("known limits", bullets(case.known_limits))
 
 
-@app.command(short_help="Start a use case of your own.")
+@app.command(short_help="Start your own use case.")
 def new(name: NewName, *, output: Output = None) -> None:
-    """Write a commented use case to start from: NAME.toml, or the file that -o names.
+    """Write a commented use case to start from, as NAME.toml or as the file of -o.
 
-    The written use case can be evaluated unchanged. An existing file is never overwritten.
+    It can be evaluated unchanged. An existing file is never overwritten.
 
     \b
     icmodel usecases new my-use-case

@@ -1,4 +1,4 @@
-"""``icmodel validate``: prediction errors of a model on dataset rows that it was not fitted to."""
+"""``icmodel validate``: prediction errors of a model on left-out dataset rows."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ Keep = Annotated[
     bool,
     typer.Option(
         "--keep",
-        help="Store the coverage (rows inside their intervals) with the dataset; predictions then warn below 85 %.",
+        help="Store the coverage (share of rows inside their intervals) with the dataset. Below 85 %, predictions "
+        "then warn.",
     ),
 ]
 
@@ -88,21 +89,18 @@ class FoldChoice:
     )
     most: str | None = option_field(
         "N",
-        "Maximum number of folds of each kind, drawn evenly. For folds at breaks, the maximum is per metric.",
+        "Maximum number of folds of each kind, evenly drawn. Folds at breaks have this maximum per metric.",
         "all",
     )
     worst: str = option_field(
-        "N", "Number of rows with the greatest errors to list per metric.", default="5"
+        "N", "Number of rows to list per metric, those with the greatest errors.", default="5"
     )
     runs: str | None = option_field(
         "DATASET", "Dataset whose held-out runs are scored.", "the dataset's own"
     )
 
     def options(self) -> ValidationOptions:
-        """Return the options as settings of a validation.
-
-        Loads the dataset given with ``--runs``.
-        """
+        """Return the options as settings of a validation. Loads the dataset of ``--runs``."""
         breaks = tuple(units.parse_bytes(size) for size in split_names(self.at_break))
         return ValidationOptions(
             kinds=tuple(split_names(self.folds)) or KINDS,
@@ -114,7 +112,7 @@ class FoldChoice:
         )
 
 
-@app.command(short_help="Score a model on rows that it was not fitted to.")
+@app.command(short_help="Score a model on left-out rows.")
 @expand_options(FoldChoice, "choice")
 @with_masthead
 def validate_rows(
@@ -130,14 +128,14 @@ def validate_rows(
     as_json: AsJson = False,
     output: Output = None,
 ) -> None:
-    """Predict measured rows that were left out of the fit, and compare them with the measurements.
+    """Leave measured rows out of the fit, predict them, and compare the predictions with the measurements.
 
     Each kind of fold leaves out different rows: one point at a time, one curve, the rows beside a break
-    (jump) in a curve, or the runs that a campaign held out. The answer shows the errors by metric and
+    (jump) in a curve, or the held-out runs of a campaign. The answer shows the errors by metric and
     region, the share of rows inside their 90 % intervals, the noise between repeats, and the worst
     points. Only measured and tabulated rows are fitted and scored. A metric with fewer than 30 such rows
-    is not scored. -o FILE writes tables, or a report that starts with a one-page summary: .pdf, .html or
-    .md. --workers computes folds in processes, --cluster on a Dask cluster; the scores are the same.
+    is not scored. -o FILE writes tables, or a report with a one-page summary: .pdf, .html or .md.
+    --workers computes folds in processes, --cluster on a Dask cluster; the scores are the same.
 
     \b
     icmodel validate mpi-infiniband-roce --variant corrected --folds leave-one-out
@@ -184,7 +182,7 @@ def validate_rows(
 
 
 def validation_sections(validation: Validation, kinds: Sequence[str]) -> Iterator[Section]:
-    """Yield the result of a validation: scores of each kind of fold, and metrics that could not be scored."""
+    """Yield the result of a validation: scores by kind of fold, and the metrics without a score."""
     from icmodel.report import validation as words
 
     yield Section(

@@ -1,4 +1,4 @@
-"""``icmodel verify``: build a system in the lab, run its streams, and compare with its prediction."""
+"""``icmodel verify``: build a system in the lab, run its streams, and compare them with the prediction."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Scale = Annotated[
     option(
         "scale",
         "K",
-        "Slow-down factor: all rates are divided by K, and all periods are multiplied by K.",
+        "Slow-down factor: all rates are divided, and all periods multiplied, by K.",
         "the least that fits this machine",
     ),
 ]
@@ -51,7 +51,7 @@ Members = Annotated[
     option(
         "members",
         "N",
-        "Maximum number of devices of each group that are built in the lab.",
+        "Maximum number of devices of each group in the lab.",
         "as many as fit this machine",
     ),
 ]
@@ -60,7 +60,7 @@ Repeats = Annotated[
     option(
         "repeats",
         "N",
-        "Number of valid passes (runs of the whole system) required; 0 only writes the prediction.",
+        "Number of valid passes (runs of the whole system); 0 only writes the prediction.",
         "5",
     ),
 ]
@@ -86,14 +86,13 @@ def verify(
     no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> int:
-    """Build a system in network namespaces of this machine, run all its streams together, and compare.
+    """Build a system in network namespaces of this machine, run its streams, and compare with the prediction.
 
-    If this machine is too slow for the system, all rates and periods are scaled by one factor.
-    Features that the lab does not reproduce are listed. The prediction is written to DIR before
-    anything is measured. After an interruption, repeat the same command to continue. Needs icprobe
-    and root.
+    If this machine is too slow for the system, one factor scales all rates and periods. The answer
+    lists the features that the lab does not reproduce. The prediction is written to DIR before the
+    measurement. After an interruption, repeat the same command to continue. Needs icprobe and root.
 
-    Exit codes: 0 prediction and measurement agree, 1 they do not, 3 nothing was measured or the lab
+    Exit codes: 0 prediction and measurement agree, 1 they disagree, 3 nothing was measured or the lab
     failed, 2 the question was wrong, 130 stopped by Ctrl-C.
 
     \b
@@ -146,7 +145,9 @@ def verification_sections(found: Verification) -> Iterator[Section]:
     counted = sum(one.counts for one in found.passes)
     passes = f"passes: {counted}"
     if apart := len(found.passes) - counted:
-        passes += f"; {apart} more do not count, as their streams did not all run at once"
+        passes += (
+            f"; {apart} more do not count, since their streams did not all run at the same time"
+        )
     datasets, variants = (", ".join(stored.prediction[key]) for key in ("datasets", "variants"))
     made = f"predicted {stored.document['made_utc']} by icmodel {stored.document['icmodel']}"
     lines = [
@@ -178,7 +179,7 @@ def verification_sections(found: Verification) -> Iterator[Section]:
 
 
 def _cells(metric: str, one: Compared) -> tuple[str, ...]:
-    """Return the table cells of one metric: predicted and measured values, ratio, and whether they agree."""
+    """Return the table cells of one metric: predicted and measured values, their ratio, and their agreement."""
     ends = (min(one.measured, default=one.median), max(one.measured, default=one.median))
     numbers = (one.value, one.low, one.high, one.median, *ends)
     ratio = "–" if math.isnan(one.ratio) else f"{one.ratio:.3f}"
@@ -187,7 +188,7 @@ def _cells(metric: str, one: Compared) -> tuple[str, ...]:
 
 
 def _number(metric: str, value: float) -> str:
-    """Return a number as text with its unit. A core count has no unit, since the table's heading states the unit."""
+    """Return a number as text with its unit. A core count has no unit; the table's heading states it."""
     if not math.isfinite(value):
         return "–"
     return f"{value:.3g}" if metric == CORES else quantity(metric, value, 4)

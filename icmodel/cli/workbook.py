@@ -22,11 +22,10 @@ Options = Annotated[list[str] | None, option("option", "KEY=VALUE", OPTION_HELP)
 def workbook(dataset: OneDataset, *, output: File, option: Options = None) -> None:
     """Write a spreadsheet that computes the variant corrected of a dataset by formulas.
 
-    A user without icmodel types protocol, payload, rate or requested goodput, cores, switches,
-    endpoints and the goodput of other senders into cells. The sheet shows goodput, latency, CPU and loss, each
-    with interval and basis, and the bottleneck. The user can type a limit beside a metric, and the sheet judges
-    it. The workbook also has a chart, and the dataset rows with their sources. It has no macro: Excel 2016 and
-    LibreOffice compute the sheet.
+    Users of the workbook need no icmodel. They type protocol, payload, rate or requested goodput, cores, switches,
+    endpoints and the goodput of other senders into cells. The sheet shows goodput, latency, CPU and loss, each with
+    interval and basis, and the bottleneck. It also judges a limit typed beside a metric. The workbook has a chart, and
+    the dataset rows with their sources. Excel 2016 and LibreOffice compute it without macros.
 
     \b
     icmodel workbook ethernet-10g-2012 -o model.xlsx

@@ -1,4 +1,4 @@
-"""Form and curves of the what-if page: parameter ranges of a dataset, and a metric over one parameter."""
+"""Form and curves of the what-if page: parameter ranges of a dataset, and a metric along one parameter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icmodel.model import Model
 from icmodel.scenario import Scenario, scenario
 
 STEPS = 80
-"""Number of steps along a curve, in addition to the benchmarked points."""
+"""Number of steps along a curve, besides the benchmarked points."""
 Axis = Literal["payload", "load", "cores"]
 FIELDS = {"payload": "payload_bytes", "load": "requested_goodput_bps", "cores": "cores"}
 """Axis of a curve -> parameter that varies along the axis."""
@@ -67,9 +67,7 @@ class Form(BaseModel):
 
 
 def form(model: Model, protocol: str) -> Form:
-    """Return the contents of the what-if form for a dataset.
-
-    An empty protocol stands for the dataset's default protocol.
+    """Return the contents of the what-if form for a dataset. An empty protocol stands for its default protocol.
 
     Raises
     ------
@@ -158,7 +156,7 @@ def _ranges(model: Model, rows: Sequence[Point]) -> Iterable[Range]:
 
 
 class Dot(BaseModel):
-    """Benchmarked point beside a curve: position, value and interval of the value in SI units, and a source text."""
+    """Benchmarked point beside a curve: position, value and interval in SI units, and a text with the source."""
 
     x: float
     y: float
@@ -166,7 +164,7 @@ class Dot(BaseModel):
     high: float | None
     text: str
     other: bool = Field(
-        description="Whether the point was measured at another load than the requested load."
+        description="Whether the point was measured at another load than the requested one."
     )
 
 
@@ -219,11 +217,11 @@ def curve(
         grid = model.predict_many(outside=outside, metrics=(metric,), **arrays)
     except OutOfDomain:
         if not beyond:
-            # Predict one point alone, since its error message is plainer.
+            # A single point has a plainer error message.
             first = replace(here, payload_bytes=int(xs[0])) if over == "payload" else here
             model.predict(first, outside="refuse" if outside == "nan" else outside)
             raise
-        # the protocol cannot carry a payload beyond the benchmarked ones: leave these payloads out
+        # The protocol cannot carry the payloads beyond the benchmarked ones, so they are left out.
         return curve(model, keywords, over, metric, outside, beyond=False)
 
     def numbers(name: str) -> list[float | None]:
@@ -242,17 +240,14 @@ def curve(
 
 
 def _replaced(over: Axis) -> set[str]:
-    """Return the names of the parameters in a question that the axis values replace."""
+    """Return the parameters of a question that the axis replaces."""
     return {FIELDS[over], "rate_fps"} if over == "load" else {FIELDS[over]}
 
 
 def _positions(
     model: Model, here: Scenario, rows: Iterable[Point], over: Axis, *, beyond: bool
 ) -> NDArray[np.float64] | NDArray[np.int64]:
-    """Return the positions along an axis at which a curve is computed.
-
-    The positions are even steps (logarithmic for payloads), and the benchmarked points.
-    """
+    """Return the positions of a curve along its axis: even steps (logarithmic for payloads) and benchmarked points."""
     if over == "cores":
         return np.arange(1, 1 + max((*(row.cores or 1 for row in rows), here.cores or 1)))
     if over == "payload":
@@ -270,8 +265,8 @@ def _positions(
 def _dots(rows: Iterable[Point], here: Scenario, over: Axis, metric: str) -> Iterator[Dot]:
     """Yield the benchmarked points that match the question in all parameters but the axis.
 
-    If the axis is payload or cores, only points at the nearest load below and above the requested load are yielded. A
-    point without a load is always yielded.
+    Along payload or cores, these are the points at the nearest loads below and above the request, and the points
+    without a load.
     """
     places: dict[float, list[Point]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Options that label results of other tools and describe the new dataset, and the JSON result of an ingest."""
+"""Ingest of other tools' results: options for labels and for the new dataset, and the JSON result."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ LINK_KINDS = ("ethernet", "infiniband", "roce", "rapidio", "loopback")
 
 @dataclass(frozen=True, slots=True)
 class LabelOptions:
-    """Options of ``icmodel ingest`` that label all result files, as texts of the command line."""
+    """Options of ``icmodel ingest`` with labels of all result files, as texts of the command line."""
 
     protocol: str | None = option_field("NAME", "Protocol, e.g. tcp.")
     payload: str | None = option_field("SIZE", PAYLOAD_HELP)
     load: str | None = option_field(
-        "RATE", 'Goodput to which the runs were limited, e.g. "1 Gb/s", or unlimited.'
+        "RATE", 'Goodput limit of the runs, e.g. "1 Gb/s", or unlimited.'
     )
     cores: str | None = option_field("N", "Number of parallel processes, one per core.")
     switches: str | None = option_field("N", "Number of switches on the path.")
     endpoints: str | None = option_field(
         "N", "Number of senders into the receiving interface, including this one."
     )
-    other_goodput: str | None = option_field("RATE", "Total rate that the other senders sent.")
+    other_goodput: str | None = option_field("RATE", "Total sent rate of the other senders.")
     host_cores: str | None = option_field(
         "N", "Cores of each host, for tools that print CPU as a share of the host."
     )
@@ -50,7 +50,7 @@ class LabelOptions:
 
 @dataclass(frozen=True, slots=True)
 class DatasetOptions:
-    """Options of ``icmodel ingest`` that describe the new dataset, as texts of the command line."""
+    """Options of ``icmodel ingest`` about the new dataset, as texts of the command line."""
 
     interconnect: str | None = option_field("KIND", f"Kind of link: {', '.join(LINK_KINDS)}.")
     line_rate: str | None = option_field("RATE", "Line rate; results above it are refused.")
@@ -61,7 +61,7 @@ class DatasetOptions:
     default_variant: str | None = option_field("NAME", "Default variant of the model.", BEST)
 
     def link(self) -> Interconnect | None:
-        """Return the link described by the options (kind, line rate, MTU), or None if no option describes one."""
+        """Return the link of the options (kind, line rate, MTU), or None without such options."""
         if self.interconnect is None and self.line_rate is None and self.mtu is None:
             return None
         if self.interconnect is not None and self.interconnect not in LINK_KINDS:
@@ -79,7 +79,7 @@ class DatasetOptions:
         )
 
     def about(self, command: str) -> About:
-        """Return the description of the dataset; ``command`` is the command line that makes it."""
+        """Return the description of the dataset. ``command`` is the command line that makes it."""
         variant = self.default_variant or About().default_variant
         check_variant(variant)
         return About(

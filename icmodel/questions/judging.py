@@ -21,8 +21,7 @@ def evaluate_with_notes(
 ) -> Evaluation:
     """Judge a use case like `icmodel.evaluate`, and add notes.
 
-    If the bundled system with the name of the use case requests another rate for a stream, a note
-    names that stream.
+    The bundled system of the same name may request other rates. A note names each stream with another rate.
 
     Raises
     ------

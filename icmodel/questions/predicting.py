@@ -1,4 +1,4 @@
-"""One question for one dataset, or for several datasets, protocols and variants side by side."""
+"""Answers to one question: from one dataset, or from several datasets, protocols and variants side by side."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from icmodel.scenario import Scenario, scenario
 from icmodel.units import parse_bps
 
 SOLVABLE = ("rate", "payload", "cores")
-"""Parameters that can be solved for; `icmodel.solve` has a solver for each."""
+"""Parameters for `icmodel.solve`, which has a solver for each."""
 
 
 class Extras(NamedTuple):
-    """Optional parts of a question, as texts: the size of a whole message, or a parameter to solve for."""
+    """Optional parts of a question, as texts: the size of a whole message, and a parameter to solve for."""
 
     message: str | None = None
     message_within: str | None = None
@@ -43,9 +43,9 @@ def answer(
     extrapolate: bool = False,
     metrics: tuple[str, ...] | None = None,
 ) -> tuple[Prediction, str]:
-    """Answer a question given as texts: return the prediction, and a line with the solved value.
+    """Answer a question in texts. Return the prediction, and a line with the solved value.
 
-    The line is empty if no parameter is solved for.
+    Without a parameter to solve for, the line is empty.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def answer(
     'the least rate that carries 3.54 Gb/s: 6753/s'
     """
     check_pairs(extras)
-    # When solving for the payload, any payload will do as a start.
+    # A search for the payload can start from any payload.
     payload = "1 B" if extras.solve == "payload" else None
     asked = scenario(**question.parameters(protocol or model.data.default_protocol, payload))
     outside, line = "extrapolate" if extrapolate else "refuse", ""
@@ -89,13 +89,13 @@ def answer(
 
 
 def check_pairs(extras: Extras) -> None:
-    """Raise ScenarioError if an option, such as --goodput, is given without the option that it needs."""
+    """Raise ScenarioError if an option, such as --goodput, lacks the option that it needs."""
     choice = "rate, payload or cores"
     solve, goodput = extras.solve, extras.goodput
     if solve is None and goodput is not None:
         raise ScenarioError(
-            f"--goodput needs --solve: add --solve {choice}. To set the request of the stream, "
-            "use --requested-goodput or --rate"
+            f"--goodput needs --solve: add --solve {choice}; for the request of the stream, use "
+            "--requested-goodput or --rate"
         )
     if solve is not None and solve not in SOLVABLE:
         raise ScenarioError(f"--solve {solve} is unknown: use {choice}")
@@ -110,7 +110,7 @@ def check_pairs(extras: Extras) -> None:
 def solve_for(
     model: Model, asked: Scenario, parameter: str, goodput_bps: float
 ) -> tuple[Scenario, str]:
-    """Find the least value of a parameter with which a stream reaches a goodput [b/s].
+    """Find the least value of a parameter for a goodput [b/s] of a stream.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def solve_for(
     Raises
     ------
     OutOfDomain
-        If no value of the parameter makes the whole goodput interval reach ``goodput_bps``.
+        If the whole goodput interval reaches ``goodput_bps`` for no value of the parameter.
     """
     from icmodel.solve import SOLVERS, solved  # rarely needed
 
@@ -129,7 +129,7 @@ def solve_for(
     if value is None:
         noun = "count of cores" if parameter == "cores" else parameter
         raise OutOfDomain(
-            f"{model.data.id} has no {noun} with which the whole interval reaches {rate}"
+            f"{model.data.id} has no {noun} for which the whole interval reaches {rate}"
         )
     solution = solved(model, asked, parameter, value, goodput_bps)
     text = {
@@ -141,7 +141,7 @@ def solve_for(
 
 
 RATES_ALONE = "--rates needs --usecase: add --usecase NAME, or use --line-rate for one question"
-"""Error message for line rates without a use case."""
+"""Error message about line rates without a use case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +164,14 @@ def answer_columns(
 ) -> list[Column]:
     """Answer the question for each combination of dataset, protocol and variant.
 
-    If a dataset has none of ``protocols``, its default protocol is used.
+    A dataset without any of ``protocols`` answers for its default protocol.
 
     Parameters
     ----------
     protocols, variants : list of str
-        Names; if a list is empty, each dataset's default.
+        Names. An empty list stands for each dataset's default.
     predict : callable
-        Predicts a scenario on a dataset by a variant of the model.
+        Function that predicts a scenario on a dataset by a variant of the model.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def columns_document(columns: list[Column]) -> dict[str, object]:
 
 
 def refuse_others(options: dict[str, object]) -> None:
-    """Raise ScenarioError if an option is given that the use case already determines."""
+    """Raise ScenarioError if an option of a question is given besides a use case."""
     for name, value in options.items():
         if value:
             raise ScenarioError(
@@ -215,13 +215,15 @@ def refuse_others(options: dict[str, object]) -> None:
 
 
 def parse_rates(text: str) -> tuple[float, ...]:
-    """Parse line rates separated by commas: numbers of Gb/s, or quantities.
+    """Parse line rates between commas: numbers of Gb/s, or quantities.
 
     Raises
     ------
     UnitError, ScenarioError
         If a part is not a rate, or the text has no rate.
 
+    Examples
+    --------
     >>> parse_rates("10, 25 Gb/s,400 Mb/s")
     (10000000000.0, 25000000000.0, 400000000.0)
     """

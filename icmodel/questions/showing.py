@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def dataset_entry(data: Dataset) -> dict[str, object]:
-    """Return a dataset's entry in the JSON list of datasets: link, rate, protocols, number of rows."""
+    """Return a dataset's entry in the JSON list of datasets: link, rate, protocols and number of rows."""
     return {
         "id": data.id,
         "title": data.title,
@@ -59,7 +59,7 @@ def _json_number(number: float) -> float | str:
 
 
 def measured_axes(data: Dataset) -> list[str]:
-    """Return the names of the axes, except protocol, on which at least one dataset row has a value."""
+    """Return the axes (without protocol) on which at least one dataset row has a value."""
     fixed = [
         axis for axis in AXES[1:] if any(getattr(point, axis) is not None for point in data.points)
     ]
@@ -67,7 +67,7 @@ def measured_axes(data: Dataset) -> list[str]:
 
 
 def axis_numbers(data: Dataset, axis: str) -> list[float]:
-    """Return the sorted values that the rows of a dataset have on a numeric axis."""
+    """Return the sorted values of a dataset's rows on a numeric axis."""
     return sorted({getattr(point, axis) for point in data.points} - {None})
 
 
@@ -77,9 +77,8 @@ Noises = dict[str, dict[str, dict[str, float]]]
 def repeat_noise(data: Dataset) -> Noises:
     """Return the noise between repeats, by protocol and metric, from rows with at least two runs.
 
-    The runs of each row have a standard deviation (of one run, not of the mean). In the result, ``run`` is the median of
-    these deviations, and ``rows`` is the number of rows. The deviation is absolute for ratios and relative for other
-    metrics.
+    Each row has a standard deviation of one run (not of the mean). In the result, ``run`` is the median of these
+    deviations, and ``rows`` their number. The deviation is absolute for ratios, and relative for other metrics.
     """
     by_protocol = {
         protocol: noise(point for point in data.points if point.protocol == protocol)
@@ -104,12 +103,12 @@ def points_document(data: Dataset, rows: Sequence[Point]) -> dict[str, object]:
 def select_rows(
     data: Dataset, protocols: list[str], metrics: list[str], options: dict[str, str]
 ) -> list[Point]:
-    """Return the rows with the given protocols, metrics and options; an empty list selects all.
+    """Return the rows with the given protocols, metrics and options. An empty list selects all.
 
     Raises
     ------
     OutOfDomain
-        If the dataset has no protocol, metric, axis or value with a given name.
+        If the dataset lacks a given protocol, metric, axis or value.
     """
     for noun, names, known in (
         ("protocol", protocols, data.protocols),
@@ -135,10 +134,7 @@ def select_rows(
 
 
 def row_record(data: Dataset, point: Point) -> dict[str, object]:
-    """Return a dataset row as a mapping from column of points.csv to value.
-
-    Unlimited loads are ``inf``.
-    """
+    """Return a dataset row as a mapping from column of points.csv to value. An unlimited load is ``inf``."""
     axes = {axis: getattr(point, axis) for axis in AXES}
     if point.load_bps is not None:
         axes["load_bps"] = _json_number(point.load_bps)

@@ -1,4 +1,4 @@
-"""Questions over ranges: a grid of predictions, read point by point, and its JSON form."""
+"""Answers to questions over ranges: a grid of predictions, and its JSON document."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import xarray
 
 REPORTED_POINTS = 4096
-"""Number of points of a sweep between two updates of the progress bar."""
+"""Number of points between two updates of the progress bar."""
 Progress = Callable[[int, int], None]
 
 
@@ -37,7 +37,7 @@ class GridWishes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AskedGrid:
-    """Arguments of `icmodel.sweep`; ``metrics`` are the requested metrics, empty for all."""
+    """Arguments of `icmodel.sweep`. ``metrics`` are the requested metrics, empty for all."""
 
     ranges: Mapping[str, Any]
     outside: str
@@ -45,18 +45,18 @@ class AskedGrid:
 
     @property
     def wanted(self) -> tuple[str, ...] | None:
-        """Names of the columns to predict: requested metrics and the bottleneck; None for all columns."""
+        """Columns to predict: requested metrics and the bottleneck; None for all columns."""
         return (*self.metrics, "bottleneck") if self.metrics else None
 
     def points(self, model: Model) -> int:
-        """Count the points of the sweep, without predicting any."""
+        """Count the points of the sweep. Nothing is predicted."""
         return len(grid_of(model, self.ranges, self.outside, self.wanted, intervals=True))
 
 
 def asked_grid(
     data: Dataset, question: Question, protocols: Sequence[str], wishes: GridWishes
 ) -> AskedGrid:
-    """Convert a question whose parameters are ranges to the arguments of a sweep.
+    """Convert a question with ranges to the arguments of a sweep.
 
     If ``protocols`` is empty, the dataset's default protocol is used.
 
@@ -119,17 +119,14 @@ def notes_of_ends(
             continue
         cores = prediction.scenario.cores
         if "cores" not in values and cores is not None:
-            notes[f"no cores given: the most that were measured, {cores}"] = None
+            notes[f"no cores given: the greatest measured number, {cores}"] = None
         notes |= dict.fromkeys(prediction.notes)
     return tuple(notes)
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Answers of a sweep, read point by point.
-
-    ``requested`` holds the names of the requested metrics; it is empty if all are requested.
-    """
+    """Answers of a sweep, read point by point. ``requested`` are the requested metrics, empty for all."""
 
     answers: xarray.Dataset
     requested: tuple[str, ...]
@@ -138,11 +135,11 @@ class Grid:
 
     @property
     def swept(self) -> list[str]:
-        """Names of the swept parameters (those with several values), in order."""
+        """Swept parameters (with several values), in order."""
         return [str(name) for name in self.answers.sizes]
 
     def fixed(self) -> dict[str, object]:
-        """Return the parameters that are constant in the sweep, by name."""
+        """Return the constant parameters of the sweep, by name."""
         return {
             str(name): json_form(coordinate.item())
             for name, coordinate in self.answers.coords.items()
@@ -150,12 +147,12 @@ class Grid:
         }
 
     def metrics(self) -> list[str]:
-        """Return the names of the answered metrics, without the names of interval columns."""
+        """Return the answered metrics, without the columns of intervals."""
         names = map(str, self.answers.data_vars)
         return [name for name in names if name != "bottleneck" and not name.endswith(PARTS)]
 
     def points(self, metrics: list[str]) -> Iterator[tuple[tuple[Any, ...], list[Any], int]]:
-        """Yield, for each point of the sweep, its parameters, its metrics, and the code of its bottleneck.
+        """Yield the parameters, the metrics and the code of the bottleneck of each point.
 
         A metric has a value, the limits of its interval, and a basis.
         """
@@ -198,5 +195,5 @@ def grid_document(grid: Grid) -> dict[str, object]:
 
 
 def name_of(names: tuple[str, ...], code: int) -> str:
-    """Return the name that an integer code stands for; empty for a point without a value."""
+    """Return the name of an integer code; empty for a point without a value."""
     return names[code] if code >= 0 else ""

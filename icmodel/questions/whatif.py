@@ -1,4 +1,4 @@
-"""Questions of the what-if page: parsing, dataset rows used, fields named by errors, and export to other tools."""
+"""Questions of the what-if page: parsing, parts of an answer, and export to other tools."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHORT = Field(max_length=200)
 
 
 class Question(BaseModel):
-    """Question as texts of the command line; an empty text means that the parameter is not given."""
+    """Question as texts of the command line. An empty text stands for a missing parameter."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -90,7 +90,7 @@ def parse_word(name: str, text: str) -> dict[str, float]:
 
 
 class Bar(BaseModel):
-    """Bar for a latency term or a goodput bound; ``share`` is its length relative to the longest bar."""
+    """Bar for a latency term or a goodput bound. ``share`` is its length, as a fraction of the longest bar."""
 
     name: str
     text: str
@@ -99,7 +99,7 @@ class Bar(BaseModel):
 
 
 class RowText(BaseModel):
-    """Dataset row that an answer uses, with its values as texts."""
+    """Dataset row behind an answer, with its values as texts."""
 
     line: int
     metric: str
@@ -111,7 +111,7 @@ class RowText(BaseModel):
 
 
 def limited_by(found: Prediction) -> str:
-    """Return the bottleneck in words. If the request is the bottleneck, add the least other goodput bound."""
+    """Return the bottleneck in words. If the request is the bottleneck, the text adds the least other bound."""
     name = limit_name(found.bottleneck)
     others = [(bps, bound) for bound, bps in found.bounds.items() if bound != "request"]
     if found.bottleneck == "request" and others:
@@ -121,7 +121,7 @@ def limited_by(found: Prediction) -> str:
 
 
 def bars(metric: str, parts: Mapping[str, float], decisive: Callable[..., float]) -> list[Bar]:
-    """Convert the parts of a metric to bars; ``decisive`` is ``min`` or ``max``, and selects the deciding bar."""
+    """Convert the parts of a metric to bars. ``decisive`` (``min`` or ``max``) selects the deciding bar."""
     finite = [value for value in parts.values() if math.isfinite(value)]
     longest, marked = max(finite, default=0.0), decisive(finite, default=0.0)
     return [
@@ -136,7 +136,7 @@ def bars(metric: str, parts: Mapping[str, float], decisive: Callable[..., float]
 
 
 def used_row(one: UsedRow) -> RowText:
-    """Return a row of the dataset in words."""
+    """Return a dataset row with its values as texts."""
 
     def text(name: str, value: float | None) -> str:
         return "–" if value is None else quantity(name, value)
@@ -192,7 +192,7 @@ def row_of(question: Question, found: Prediction) -> str:
         "protocol": found.scenario.protocol,
     }
     cells |= question.given | {axis: value for axis, value in question.options.items() if value}
-    cells |= zip(ANSWER_HEADS, answer_cells(found), strict=False)  # the last column is for refusals
+    cells |= zip(ANSWER_HEADS, answer_cells(found), strict=False)  # the last column is for reasons
 
     def text(cell: Cell) -> str:
         words = f"{cell:.7g}" if isinstance(cell, float) else str("" if cell is None else cell)
@@ -210,7 +210,7 @@ ALIKE = {
     "cpu": "CPU",
     "receive": "receiving",
 }
-"""Synonyms in a requirement: word of the user -> word in the name of the metric."""
+"""Synonyms in a requirement: word of the user -> word in the name of a metric."""
 
 
 def parse_requirement(text: str, metrics: tuple[str, ...]) -> Requirement:
@@ -221,7 +221,7 @@ def parse_requirement(text: str, metrics: tuple[str, ...]) -> Requirement:
     Raises
     ------
     UseCaseError, UnitError
-        If the text has no comparison sign or names no metric, or the limit has no unit.
+        If the text has no comparison sign or no metric, or its limit has no unit.
 
     Examples
     --------
@@ -269,12 +269,14 @@ FIELDS = (
     ("app_recv", r"app_recv"),
     ("protocol", r"rows of|protocol"),
 )
-"""Pairs: field of the what-if page, and pattern that matches its parameter in an error message."""
+"""Pairs of a field of the what-if page and the pattern of its parameter in an error message."""
 
 
 def field_of(message: str) -> str:
-    """Return the field that an error message names first; empty if the message names no field.
+    """Return the first field in an error message; empty if the message names no field.
 
+    Examples
+    --------
     >>> field_of("cores 7 is not possible here")
     'cores'
     """

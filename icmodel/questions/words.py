@@ -1,4 +1,4 @@
-"""Words of a question: parameters as texts with units, with their descriptions and defaults."""
+"""Question in words: its parameters as texts with units, with descriptions and defaults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from icmodel.errors import ScenarioError
 from icmodel.ranges import VALID_RANGES
 
 DEFAULT_DATASET = "ethernet-10g-2012"
-OWN, BEST = "the dataset's own", "the variant that predicts left-out rows best"
+OWN, BEST = "the dataset's own", "the variant with the best predictions of left-out rows"
 
 DATASET_HELP = "Name of a bundled dataset or path of a folder."
 VARIANT_HELP = "Variant of the model: corrected, hybrid or appendix-h."
@@ -22,7 +22,7 @@ OPTION_HELP = "Value of an option axis of the dataset, e.g. nagle=off; can be re
 def option_field(
     metavar: str, text: str, shown: str = "", *, default: Any = None, name: str = "", **more: Any
 ) -> Any:
-    """Make a dataclass field that `icmodel.cli.options.expand_options` turns into a command-line option.
+    """Make a dataclass field for a command-line option; see `icmodel.cli.options.expand_options`.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def option_field(
 
 
 def given_options(options: Any) -> dict[str, Any]:
-    """Return the options that were given (dataclass fields that are not None), by name."""
+    """Return the given options (dataclass fields other than None), by name."""
     values = {one.name: getattr(options, one.name) for one in fields(options)}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -52,7 +52,7 @@ def given_options(options: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Parameters of a scenario, as texts of the command line; a missing parameter is None."""
+    """Parameters of a scenario, as texts of the command line. A missing parameter is None."""
 
     payload: str | None = option_field("SIZE", PAYLOAD_HELP)
     rate: str | None = option_field("RATE", 'Frames per second, e.g. "6700/s".', "unlimited")
@@ -105,9 +105,7 @@ class Question:
         return parse_key_values(self.option)
 
     def parameters(self, protocol: str, payload: str | None = None) -> dict[str, Any]:
-        """Return the arguments of `icmodel.scenario.scenario`.
-
-        If the question has no payload, the argument ``payload`` is used.
+        """Return the arguments of `icmodel.scenario.scenario`. ``payload`` is the default for a missing payload.
 
         Raises
         ------
@@ -129,7 +127,7 @@ class Question:
 
 
 def parse_count(name: str, text: str, least: int = 0) -> int:
-    """Parse the whole number given for a command-line option.
+    """Parse the whole number of a command-line option.
 
     Raises
     ------
@@ -177,7 +175,7 @@ def parse_key_values(texts: list[str] | None) -> dict[str, str]:
 
 
 def split_names(texts: list[str] | None) -> list[str]:
-    """Return the names given by a repeated option or separated by commas, each name once.
+    """Return the names of a repeated option or between commas, each name once.
 
     Raises
     ------

@@ -1,8 +1,7 @@
-"""Blocks of a report, independent of the file format, and elements of HTML and SVG.
+"""Page of a report: blocks such as tables and lists, independent of the file format.
 
-`html`, `markdown`, `pdf`, `text` and browsers render blocks.
-
-A `Page` has a title, a question, a `Conclusion` and sections of blocks. All texts are plain; the renderers escape them.
+The modules `html`, `markdown`, `pdf` and `text`, and the pages in a browser, render blocks. All texts are plain; the
+renderers escape them. This module also makes elements of HTML and SVG.
 
 >>> element("p", "1 < 2", class_="note")
 '<p class="note">1 &lt; 2</p>'
@@ -22,9 +21,9 @@ from icmodel.report.masthead import PLAIN, Masthead
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """Bar in a table cell that shows a predicted value, its interval and the limit.
+    """Bar in a table cell. It shows a predicted value, its interval and the limit.
 
-    Positions are fractions of the bar's width.
+    Positions are fractions of the bar's width. ``at_least`` is true if the limit is a minimum.
     """
 
     limit: float
@@ -36,10 +35,7 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Cell of a table: a text, and optionally a note, a name, a verdict (``outcome``) and a bar (``gauge``).
-
-    The note is below the text.
-    """
+    """Cell of a table: a text, and optionally a note below it, a name, a verdict (``outcome``) and a bar (``gauge``)."""
 
     text: str
     note: str = ""
@@ -50,9 +46,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Table with a caption; the columns named in ``numbers`` hold numbers and are right-aligned.
+    """Table with a caption. The columns named in ``numbers`` are right-aligned.
 
-    Caption and column names may be empty; the text renderer then prints no line for them.
+    The caption and the column names may be empty. In plain text, empty ones have no line.
     """
 
     caption: str
@@ -62,7 +58,7 @@ class Table:
 
     @property
     def numeric(self) -> tuple[bool, ...]:
-        """Flag for each column: whether it holds numbers and is right-aligned."""
+        """Flag for each column: whether it is right-aligned."""
         return tuple(column in self.numbers for column in self.columns)
 
 
@@ -84,7 +80,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Block of a report: a bulleted list of sentences. The title above the list may be empty."""
+    """Block of a report: a bulleted list of sentences below a title. The title may be empty."""
 
     title: str
     items: tuple[str, ...]
@@ -92,7 +88,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Block of a report: pairs of name and value. With ``code`` the values are set in a fixed-width font."""
+    """Block of a report: pairs of name and value. If ``code`` is true, the values have a fixed-width font."""
 
     pairs: tuple[tuple[str, str], ...]
     code: bool = False
@@ -102,7 +98,8 @@ class Facts:
 class Bar:
     """One bar of a bar chart.
 
-    ``share`` is its length as a fraction of the longest bar. ``mark`` is a word beside the bar, or empty.
+    ``share`` is the length of the bar, as a fraction of the longest bar. ``mark`` is a word beside the bar; it may be
+    empty.
     """
 
     name: str
@@ -121,7 +118,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Plot of a metric, with alternative text and a table of numbers for readers who cannot see the plot.
+    """Plot of a metric. An alternative text and a table of numbers serve readers who cannot see the plot.
 
     ``stream`` and ``metric`` are empty if the plot shows several streams or metrics.
     """
@@ -146,7 +143,7 @@ class Figures:
 class Picture:
     """SVG drawing with a caption and an alternative text.
 
-    A Markdown report links to a separate SVG file, named ``file``.
+    ``file`` is the name of the SVG file to which a Markdown report links.
     """
 
     caption: str
@@ -157,7 +154,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Collapsible group of blocks: shown on demand on a screen, and always in a printed report."""
+    """Collapsible group of blocks. A screen shows it on demand; a printed report always shows it."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -177,14 +174,14 @@ class Section:
 
 
 def filled_sections(*titled: tuple[str, str, Iterable[Block]]) -> tuple[Section, ...]:
-    """Make the sections of a page, each from anchor, title and blocks; sections without blocks are left out."""
+    """Make the sections of a page from triples of anchor, title and blocks. Sections without blocks are left out."""
     made = (Section(anchor, title, tuple(blocks)) for anchor, title, blocks in titled)
     return tuple(section for section in made if section.blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """Conclusion of a report: outcome, verdict in one sentence, and further parts as pairs of name and text."""
+    """Conclusion of a report: the outcome, a sentence, and further facts as pairs of name and text."""
 
     outcome: str
     sentence: str
@@ -193,20 +190,20 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """First page of a report, which answers the question without the appendix.
+    """First page of a report. It answers the question without the appendix.
 
     Parameters
     ----------
     numbers : Table
         At most `MOST_NUMBERS` decisive numbers, the worst first.
     more : str
-        Sentence that counts the rows listed only in the appendix; empty if there are none.
+        Sentence with the number of further rows in the appendix; empty if there are none.
     parts : Table, optional
         Goodput and latency by part: network, hosts and application.
     picture : Figure, Picture, optional
         Plot or drawing.
     change : tuple of str
-        At most `MOST_CHANGES` changes or measurements that would change the verdict.
+        At most `MOST_CHANGES` changes or measurements; each would change the verdict.
     buy : tuple of pairs
         Hardware to buy, as pairs of name and text.
     doubts : tuple of str
@@ -238,7 +235,10 @@ CHANGE, BUY, DOUBTS, REPEAT = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Whole report: title, question, basis (dataset and variant), answer, first page and sections."""
+    """Whole report: title, question, basis (dataset and variant), answer, first page and sections.
+
+    ``made_by`` names the program and its version.
+    """
 
     title: str
     question: str
@@ -255,7 +255,7 @@ VOID = frozenset({"meta", "br", "hr", "img"})
 
 
 class Markup(str):
-    """HTML or SVG source, which is not escaped again."""
+    """HTML or SVG source; `element` does not escape it again."""
 
     __slots__ = ()
 
@@ -284,7 +284,7 @@ def joined(*children: str) -> Markup:
 
 
 Sections = Iterable[tuple[str, str, Iterable[Block]]]
-"""Sections of a page; each has an anchor (target of links), a title and blocks."""
+"""Sections of a page: triples of anchor (target of links), title and blocks."""
 
 
 def page_json(

@@ -59,7 +59,7 @@ from icmodel.usecase import Answer, CandidateResult, Evaluation, usecase_names
 
 
 def page(evaluation: Evaluation, masthead: Masthead = PLAIN, file: str = "") -> Page:
-    """Make the whole report of an evaluation of a use case.
+    """Make the report of an evaluation of a use case.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def words(evaluation: Evaluation) -> Iterator[str]:
 
 # --- predictions ---------------------------------------------------------------------------------
 
-INTERVAL = "The interval is the one that holds a new run on the dataset's hosts in 90 of 100 cases."
+INTERVAL = "A new run on the dataset's hosts lies inside the interval in 90 of 100 cases."
 MEANINGS = {
     "measured": "measured by icmodel's own tool",
     "tabulated": "printed in a table or a published result file of the source",
@@ -118,12 +118,12 @@ MEANINGS = {
 
 
 def predictions(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield blocks on each stream: its parameters, and its metrics with interval and basis (kind of evidence)."""
+    """Yield blocks on each stream: its parameters, and its metrics with intervals and bases (kinds of evidence)."""
     yield Text(
-        f"{INTERVAL} The basis of a number is the weakest of its sources; all are listed from the "
-        "strongest."
+        f"{INTERVAL} The basis of a number is the weakest kind of evidence behind it. All kinds are listed, "
+        "the strongest first."
     )
-    yield Fold("What the bases mean", (Facts(tuple(MEANINGS.items())),))
+    yield Fold("Meaning of each basis", (Facts(tuple(MEANINGS.items())),))
     chosen = evaluation.chosen
     yield from _answers(chosen)
     for candidate in evaluation.candidates:
@@ -169,7 +169,7 @@ def parameters(scenario: Scenario) -> Iterator[tuple[str, str]]:
     yield "switches", str(scenario.switches)
     yield "endpoints", str(scenario.endpoints)
     if scenario.endpoints > 1:
-        yield "others ask for", quantity("other_goodput_bps", scenario.other_goodput_bps)
+        yield "requests of others", quantity("other_goodput_bps", scenario.other_goodput_bps)
     if scenario.distance_m is not None:
         yield "distance", quantity("distance_m", scenario.distance_m)
     if scenario.line_rate_bps is not None:
@@ -183,10 +183,7 @@ def parameters(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def metric_table(stream: str, metrics: Mapping[str, Estimate]) -> Table:
-    """Return a table of predicted metrics: value, interval and bases (kinds of evidence).
-
-    Metrics without a value are left out.
-    """
+    """Return a table of the metrics with a value: value, interval and bases (kinds of evidence)."""
     rows = []
     for name, estimate in metrics.items():
         if estimate.absent:
@@ -209,23 +206,23 @@ def metric_table(stream: str, metrics: Mapping[str, Estimate]) -> Table:
 
 
 def reasons(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield blocks that explain the chosen candidate's predictions: goodput bounds and latency terms."""
+    """Yield blocks on the causes of the chosen candidate's predictions: goodput bounds and latency terms."""
     explained = {
         answer.stream: answer.prediction
         for answer in evaluation.chosen.answers
         if answer.prediction is not None
     }
     if not explained:
-        yield Text(f"There is no prediction of {evaluation.candidate} to explain.")
+        yield Text(f"There is no prediction for {evaluation.candidate}.")
     for stream, prediction in explained.items():
         yield Heading(f"{evaluation.candidate}: {stream}")
         yield from explain(prediction)
 
 
 def explain(prediction: Prediction) -> Iterator[Block]:
-    """Yield bar charts that explain a prediction: bounds of the goodput, and terms of the mean latency.
+    """Yield two bar charts: the bounds of the goodput, and the terms of the mean latency.
 
-    The goodput is the least bound; the mean latency is the sum of the terms.
+    The goodput is the least bound. The mean latency is the sum of the terms.
     """
     bounds = prediction.bounds
     if bounds:
@@ -259,14 +256,14 @@ def explain(prediction: Prediction) -> Iterator[Block]:
         )
         yield Bars("Terms of the mean latency", tuple(bars))
     else:
-        yield Text("There is no one-way latency to explain.")
+        yield Text("No one-way latency is predicted.")
 
 
 # --- the rows of the dataset ------------------------------------------------------------------
 
 
 def rows(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield two tables: dataset rows used by the predictions, and sources of these rows."""
+    """Yield two tables: the dataset rows behind the predictions, and the sources of these rows."""
     data = evaluation.data
     used = used_rows(evaluation.candidates)
     if not used:
@@ -286,7 +283,7 @@ def rows(evaluation: Evaluation) -> Iterator[Block]:
         (Cell(source), Cell(str(len(some))), Cell(_count_by_basis(some)))
         for source, some in sorted(by_source.items())
     )
-    yield Table("Where the rows come from", ("source", "rows", "basis"), origins, numbers=("rows",))
+    yield Table("Sources of the rows", ("source", "rows", "basis"), origins, numbers=("rows",))
 
     def text(name: str, value: float | None) -> str:
         return "–" if value is None else quantity(name, value)
@@ -306,7 +303,7 @@ def rows(evaluation: Evaluation) -> Iterator[Block]:
     columns = ("line", "metric", "payload", "load", "value", "basis", "source")
     numbers = ("line", "payload", "load", "value")
     table = Table(f"Rows of {data.id}, points.csv", columns, cells, numbers)
-    yield Fold(f"The rows themselves ({len(used)})", (table,))
+    yield Fold(f"All rows ({len(used)})", (table,))
 
 
 def _count_by_basis(rows: Iterable[UsedRow]) -> str:
@@ -321,7 +318,7 @@ def sources(evaluation: Evaluation) -> Iterator[Block]:
     """Yield blocks on the sources of the use case and the dataset: citation, licence, tool and hosts."""
     case, data = evaluation.usecase, evaluation.data
     yield Heading("The use case")
-    pairs = [("use case", case.name), ("stands in", case.source), ("citation", case.citation)]
+    pairs = [("use case", case.name), ("source", case.source), ("citation", case.citation)]
     yield Facts(tuple((name, text) for name, text in pairs if text))
 
     yield Heading("The dataset")
@@ -331,7 +328,7 @@ def sources(evaluation: Evaluation) -> Iterator[Block]:
         version = tool.get("version", "not stated")
         measured = f"{tool.get('name', 'not named')} (version: {version})"
     pairs = [
-        ("dataset", f"{data.id}, edition {data.document.get('edition', 'not said')}"),
+        ("dataset", f"{data.id}, edition {data.document.get('edition', 'not stated')}"),
         ("title", data.title),
         ("citation", data.citation),
         ("licence", data.licence),
@@ -357,7 +354,7 @@ def limits(evaluation: Evaluation) -> Iterator[Block]:
     if used:
         yield Text(
             f"{assumed} of the {plural(len(used), 'row')} under {chosen.name} "
-            f"{'is' if assumed == 1 else 'are'} assumed: by rules of the dataset's README, not "
+            f"{'is' if assumed == 1 else 'are'} assumed by rules of the dataset's README, not "
             "measured."
         )
     for title, sentences in (
@@ -388,9 +385,9 @@ def _notes(candidate: CandidateResult) -> Iterator[str]:
 
 LATENCIES = ("latency_mean_s", "rtt_half_mean_s", "rtt_mean_s")
 CPUS = ("cpu_recv", "cpu_send", "cpu_recv_cores", "cpu_send_cores")
-"""Latency and CPU metrics to plot; each tuple gives one plot.
+"""Latency and CPU metrics to plot. Each tuple gives one plot.
 
-The plot shows the metric that a requirement limits, or else the first metric with a value.
+The plot shows a metric with a requirement. Without one, it shows the first metric with a value.
 """
 
 
@@ -398,9 +395,9 @@ def figures(evaluation: Evaluation) -> Iterator[Block]:
     """Yield the plots of the chosen candidate, stream by stream."""
     model, chosen = evaluation.model, evaluation.chosen
     yield Text(
-        "Points are rows of the dataset. The shape of a point shows its basis, a thin line the range "
-        "given by its source. The thick line is predicted. The shaded band is its 90 % interval, "
-        "pale where it is extrapolated."
+        "Points are rows of the dataset. The shape of a point shows its basis. A thin line shows the range "
+        "given by its source. The thick line is the prediction, pale where it is extrapolated. "
+        "The shaded band is its 90 % interval."
     )
     for answer in chosen.answers:
         yield Heading(f"{chosen.name}: {answer.stream}")
@@ -420,15 +417,15 @@ def figures(evaluation: Evaluation) -> Iterator[Block]:
         if plotted:
             yield Figures(tuple(plotted))
         else:
-            yield Text(f"Nothing to plot: {answer.why or 'the dataset has no curve of it'}.")
+            yield Text(f"No plot: {answer.why or 'the dataset has no curve of this stream'}.")
 
 
 def plotted_metrics(
     model: Model, answer: Answer, requirements: Mapping[str, Requirement]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the metrics to plot for one stream, each with the x axis of its plot.
+    """Yield pairs of a metric to plot for one stream and the x axis of its plot.
 
-    The x axis is the load only if the dataset has rows at two or more loads.
+    The x axis can be the load only if the dataset has rows at two or more loads.
     """
 
     def load_or(metric: str, axis: str) -> str:
@@ -450,7 +447,7 @@ def plotted_metrics(
 
 
 def figure(walk: Profile, stream: str, metric: str, requirement: Requirement | None) -> Figure:
-    """Make a plot of a stream with a table of its numbers, and a caption that explains how to read it."""
+    """Make a plot of a stream, with a table of its numbers and a caption."""
     spec = profile_plot(walk, metric, requirement)
     title, fastest = spec["title"]["text"], is_fastest(metric, walk.over)
     sentences = [f"{title}: {describe(walk.here.scenario, walk.field, fastest=fastest)}."]
@@ -473,7 +470,7 @@ def figure(walk: Profile, stream: str, metric: str, requirement: Requirement | N
 
 
 def numbers_table(spec: Spec, walk: Profile, metric: str) -> Table:
-    """Return a table of the numbers in a plot, at the x values of the dataset rows and of the scenario."""
+    """Return a table of the numbers in a plot. Its rows are the x values of dataset rows and of the scenario."""
     data: dict[str, list[Row]] = spec["datasets"]
     field, points = walk.field, data.get("benchmarked", [])
     theory = {row[field]: str(row["said"]) for row in data.get("theory", [])}
@@ -487,7 +484,7 @@ def numbers_table(spec: Spec, walk: Profile, metric: str) -> Table:
     for x in sorted(xs, key=lambda x: float(str(x))):
         texts = []
         for point in points:
-            load = {"not said": "", "unlimited": " at unlimited rate"}.get(
+            load = {"not stated": "", "unlimited": " at unlimited rate"}.get(
                 str(point["load"]), f" at {point['load']}"
             )
             if point[field] == x:

@@ -1,4 +1,4 @@
-"""First pages of reports: texts and tables for all kinds of report, and the first page of an evaluation."""
+"""First page of a report: texts and tables for every kind of report, and the first page of an evaluation."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from icmodel.report.verdicts import (
     limit_text,
     margin_clause,
     margin_text,
-    rests_text,
-    settling,
+    settling_measurement,
     used_rows,
+    weakest_basis_text,
 )
 from icmodel.requirement import MET, OUTCOMES, UNDECIDED
 from icmodel.scenario import Scenario
@@ -51,7 +51,7 @@ from icmodel.solve import REFUSALS
 from icmodel.usecase import Answer, CandidateResult, Evaluation, Finding, UseCase
 
 MOST_NAME, MOST_SENTENCE = 80, 230
-"""Greatest lengths of a name and of a sentence on a first page [characters]. The appendix has the full texts."""
+"""Maximum lengths of a name and of a sentence on a first page [characters]. The appendix has the full texts."""
 NOT_KNOWN = "not known"
 PARTS = ("", "the network allows", "the hosts", "the application")
 """Column names of the table that splits goodput and latency into the parts of network, hosts and application."""
@@ -77,13 +77,21 @@ def name_cell(name: str, note: str = "") -> Cell:
     return Cell(shortened(name, MOST_NAME), note=shortened(note, MOST_NAME))
 
 
-def rests(basis: str, rule: str = "") -> str:
+def basis_text(basis: str, rule: str = "") -> str:
     """Return the basis of a number (its kind of evidence) as text, with the names of the dataset's rules."""
     return f"{basis} ({rule})" if basis and rule else basis or "nothing predicted"
 
 
-def rest_text(outcomes: Sequence[str], where: str) -> str:
-    """Return a sentence that counts the requirements listed only in the appendix; empty if there are none."""
+def more_requirements(outcomes: Sequence[str], where: str) -> str:
+    """Return a sentence with the number of further requirements in the appendix, by outcome; empty without any.
+
+    Parameters
+    ----------
+    outcomes : sequence of str
+        Outcomes of all requirements, in the order of the first page.
+    where : str
+        Title of the section that lists all requirements.
+    """
     rest = Counter(outcomes[MOST_NUMBERS:])
     if not rest:
         return ""
@@ -94,7 +102,7 @@ def rest_text(outcomes: Sequence[str], where: str) -> str:
 def dataset_word(name: str) -> str:
     """Return the name of a dataset for a command line.
 
-    A dataset that is not bundled has the name of its folder, without the parent folders.
+    For a dataset that is not bundled, it is the name of its folder, without the parent folders.
     """
     if name in catalogue():
         return name
@@ -112,7 +120,7 @@ def repeat(
 ) -> tuple[tuple[str, str], ...]:
     """Return the facts that reproduce a report, as pairs of name and text.
 
-    They are the command line, the hashes of its inputs, the version of icmodel, and the variant of the model.
+    The facts are the command line, the hashes of its inputs, the version of icmodel, and the variant of the model.
     """
     facts = [("command", line)]
     if file is not None:
@@ -123,11 +131,11 @@ def repeat(
     return tuple(facts)
 
 
-COST = "not stated: a use case has no costs, a system file may"
+COST = "not stated: a use case has no costs, but a system file may state them"
 MOST_OPEN = 2
-"""Maximum number of doubts about undecided requirements on a first page, so that other doubts have room."""
+"""Maximum number of doubts about undecided requirements on a first page. The limit leaves room for other doubts."""
 MOST_DATASETS = 3
-"""Maximum number of datasets whose hashes are printed on a first page; with more datasets, no hash is printed."""
+"""Maximum number of datasets on a first page with hashes. With more datasets, no hash is printed."""
 
 
 # --- an evaluation ----------------------------------------------------------------------------
@@ -139,7 +147,7 @@ def front(evaluation: Evaluation, plots: Sequence[Block], line: str) -> Front:
     Parameters
     ----------
     plots : sequence of Block
-        Blocks of the report's section of plots, from which the plot of the first page is chosen.
+        Blocks of the report's section of plots. The plot of the first page is one of them.
     line : str
         Command line that makes the report again.
     """
@@ -149,7 +157,7 @@ def front(evaluation: Evaluation, plots: Sequence[Block], line: str) -> Front:
     decisive = answers[chosen.decisive.stream]
     return Front(
         numbers=_numbers(ranked[:MOST_NUMBERS]),
-        more=rest_text([one.outcome for one in ranked], "Verdicts"),
+        more=more_requirements([one.outcome for one in ranked], "Verdicts"),
         parts=parts(decisive, evaluation.model),
         picture=picture(plots, chosen.decisive),
         change=sentences(_changes(evaluation), MOST_CHANGES),
@@ -172,19 +180,20 @@ def _numbers(findings: Iterable[Finding]) -> Table:
                 Cell(span) if finding.grows else Cell(estimated(metric, estimate), note=span),
                 Cell(limit_text(verdict)),
                 Cell(margin_text(verdict) or "unknown"),
-                Cell(rests(finding.rests_on.basis, finding.rests_on.rule)),
+                Cell(basis_text(finding.rests_on.basis, finding.rests_on.rule)),
                 Cell("", outcome=verdict.outcome),
             )
         )
     columns = ("requirement", "predicted", "limit", "margin", "based on", "verdict")
-    caption = "The numbers that decide, the worst first; below a value stands its 90 % interval"
+    caption = "The numbers that decide, the worst first. Below each value is its 90 % interval"
     return Table(caption, columns, tuple(rows), numbers=("predicted", "limit"))
 
 
 def picture(plots: Sequence[Block], decisive: Finding) -> Figure | None:
     """Choose the plot for the first page: the deciding metric of the deciding stream.
 
-    If this metric was not plotted, another plot is chosen, preferably of the same stream. Returns None without plots.
+    If this metric has no plot, another plot is chosen, if possible of the same stream. Without plots, the result is
+    None.
     """
 
     def rank(figure: Figure) -> tuple[bool, bool]:
@@ -201,8 +210,8 @@ def _changes(evaluation: Evaluation) -> Iterator[str]:
     decisive = chosen.decisive
     if chosen.outcome == MET:
         margin = margin_text(decisive.verdict)
-        yield f"{margin_clause(decisive.title, margin)}; a change that takes more breaks the verdict."
-        if settle := settling(chosen):
+        yield f"{margin_clause(decisive.title, margin)}; a loss of more than that changes the verdict."
+        if settle := settling_measurement(chosen):
             yield f"A measurement could move the verdict: {settle}."
         return
     for one in evaluation.candidates:
@@ -293,11 +302,11 @@ def _doubts(evaluation: Evaluation, ranked: Sequence[Finding]) -> Iterator[str]:
     if assumed:
         yield f"{assumed} of the {len(used)} rows of {evaluation.data.id} used are assumed, not measured."
     yield from (f"Beyond the data: {one}." for one in beyond_data(chosen))
-    if rests := rests_text(chosen):
+    if rests := weakest_basis_text(chosen):
         yield f"The verdict rests {rests}; no decisive number is weaker."
     for whose, limits in (("The use case", evaluation.usecase), ("The dataset", evaluation.data)):
         yield from (f"{whose}: {one}" for one in limits.known_limits)
-    yield f"Hosts other than those of {evaluation.data.id} may differ."
+    yield f"Other hosts than those of {evaluation.data.id} may behave differently."
 
 
 # --- the parts of a verdict -------------------------------------------------------------------
@@ -313,11 +322,11 @@ def parts(answer: Answer, model: Model | None = None) -> Table:
         (Cell("mean latency of a frame"), *map(Cell, latency_parts(answer, model))),
     )
     stream = shortened(answer.stream, MOST_NAME)
-    return Table(f"What the verdict is made of: {stream}", PARTS, rows)
+    return Table(f"Parts of the verdict: {stream}", PARTS, rows)
 
 
 def goodput_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
-    """Return three texts on a stream's goodput: allowed by the network, reached by the hosts, and requested."""
+    """Return three texts on a stream's goodput: the bound of the network, the reach of the hosts, and the request."""
     bounds = {} if answer.prediction is None else answer.prediction.bounds
     scenario = answer.scenario
 

@@ -34,13 +34,13 @@ from icmodel.report.blocks import (
 from icmodel.requirement import SIGNS
 
 NO_PLOTS = (
-    f"The plots are left out, since vl-convert is not installed: {EXTRA}, and write the "
-    "report again. Their numbers:"
+    f"The plots are missing, since vl-convert is not installed: {EXTRA}, and write the report "
+    "again. The tables hold their numbers:"
 )
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""Content security policy of an HTML report: a browser may load only the styles inside the page."""
+"""Content security policy of an HTML report: a browser loads only the styles inside the page."""
 LOGO_POLICY = f"{POLICY}; img-src data:"
-"""Content security policy of an HTML report with a logo, which is embedded in the page."""
+"""Content security policy of an HTML report with an embedded logo."""
 CLASSES = {"met": "met", "not met": "not-met", "undecided": "undecided"}
 """CSS class of each verdict in an HTML report."""
 
@@ -192,7 +192,7 @@ def _fold(block: Fold) -> Markup:
 def _table(block: Table) -> Markup:
     """Render a table of a report as HTML.
 
-    Each cell has the name of its column as an attribute, which narrow windows show beside the cell.
+    An attribute of each cell holds the name of its column. Narrow windows show this name beside the cell.
     """
     classes = ["number" if numeric else None for numeric in block.numeric]
     heads = (

@@ -1,4 +1,4 @@
-"""Comparison of interconnects as text and as a report: a row per link, reasons, and measurements for open verdicts."""
+"""Comparison of interconnects as text and as a report: a row for each link, reasons, and deciding measurements."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from icmodel.report.blocks import (
 from icmodel.report.front import (
     COST,
     MOST_SENTENCE,
+    basis_text,
     command,
     interfaces_text,
     name_cell,
     parts,
     repeat,
-    rests,
     sentences,
 )
 from icmodel.report.masthead import PLAIN, Masthead
@@ -54,18 +54,18 @@ SHAPES = {MET: "circle", UNDECIDED: "triangle-up", NOT_MET: "cross"}
 RULES = (
     "Each stream is predicted on each link. Samples are sent in frames of one connection's payload. A stated "
     "goodput is sent in frames of the default candidate's payload. Pictures are sent in up to four measured "
-    "payloads: the largest, the largest aligned, one packet, and the fastest. Each is tried on the fewest, the "
-    "fastest and the most cores measured, with the distance and switches of the use case. The best answer is "
+    "payloads: the largest, the largest aligned, one packet, and the fastest. Each payload is tried with the fewest, "
+    "the fastest and the most measured cores. Distance and switches are those of the use case. The best answer is "
     "shown.",
     "A link is met if one dataset meets the use case. It is not met if all datasets with an answer fail, or if "
-    "theory refutes it (wire: no host can). Theory alone never proves a link, since hosts add time. +3 means that "
-    "three more requirements are undecided. ? is a rate that no source states.",
+    "theory refutes it (marked wire: no host can meet it). Theory alone never proves a link, since hosts add time. "
+    "The mark +3 counts three more undecided requirements. The mark ? is a line rate that no source states.",
 )
 """Explanation of the comparison, printed below the table of links."""
 
 
 def page(comparison: Comparison, masthead: Masthead = PLAIN, file: str = "") -> Page:
-    """Make the report of a comparison: a first page with the best links, then each link with its reasons.
+    """Make the report of a comparison: a first page with the best links, then every link with its reasons.
 
     Parameters
     ----------
@@ -89,8 +89,12 @@ def page(comparison: Comparison, masthead: Masthead = PLAIN, file: str = "") -> 
     ]
     sections: tuple[tuple[str, str, Sequence[Block]], ...] = (
         ("links", "All links", (Table(headline(comparison)[1], COLUMNS, rows, NUMBERS),)),
-        ("rules", "How it was made", tuple(map(Text, RULES))),
-        ("decide", "What would decide", (Items("", needed or ("Nothing is open.",)),)),
+        ("rules", "Rules of the comparison", tuple(map(Text, RULES))),
+        (
+            "decide",
+            "Measurements that would decide",
+            (Items("", needed or ("No verdict is open.",)),),
+        ),
         ("why", "Why", why),
     )
     used = ("the bundled datasets",) if comparison.datasets is None else comparison.datasets
@@ -111,9 +115,9 @@ def conclude(comparison: Comparison, ranked: Sequence[Row]) -> Conclusion:
     _, counts = headline(comparison)
     best = ranked[0]
     verdict = {
-        MET: f"{link_name(best)} carries it, on {best.source.ground} numbers",
-        UNDECIDED: f"no link surely carries it; {link_name(best)} may",
-    }.get(comparison.verdict, "no link carries it")
+        MET: f"{link_name(best)} carries the use case, by {best.source.ground} numbers",
+        UNDECIDED: f"no link surely carries the use case; {link_name(best)} may",
+    }.get(comparison.verdict, "no link carries the use case")
     sentence = f"{comparison.verdict.capitalize()}: {verdict}; {decided_text(best)}. {counts}."
     return Conclusion(comparison.verdict, sentence, (("Links", counts),))
 
@@ -134,12 +138,12 @@ def _front(comparison: Comparison, ranked: Sequence[Row], line: str) -> Front:
                 ),
                 Cell(limit_text(verdict)),
                 Cell(margin_text(verdict) or "unknown"),
-                Cell(rests(row.source.basis), note=row.source.ground),
+                Cell(basis_text(row.source.basis), note=row.source.ground),
                 Cell("", outcome=row.outcome),
             )
         )
     columns = ("link, decided by", "value", "limit", "margin", "based on", "verdict")
-    caption = "The best links first, each by the requirement that decides; below a value stands its 90 % interval"
+    caption = "The best links first, each with its deciding requirement. Below each value is its 90 % interval"
     more = max(len(ranked) - MOST_NUMBERS, 0)
 
     answers = best.source.result.answers
@@ -157,15 +161,13 @@ def _front(comparison: Comparison, ranked: Sequence[Row], line: str) -> Front:
         )
     if weak := grounds[EXTRAPOLATED]:
         doubts.append(
-            f"{plural(weak, 'link')} of {len(ranked)} extrapolated from another line rate."
+            f"Extrapolated from another line rate: {plural(weak, 'link')} of {len(ranked)}."
         )
     if alone := grounds[THEORY]:
-        doubts.append(
-            f"{plural(alone, 'link')} of {len(ranked)} by theory alone, which knows no host."
-        )
+        doubts.append(f"By theory alone, without hosts: {plural(alone, 'link')} of {len(ranked)}.")
     doubts += [f"{link_name(best)}: {note}" for note in best.source.notes]
     doubts += [f"The use case: {one}" for one in case.known_limits]
-    doubts.append("Hosts other than those of the datasets may differ.")
+    doubts.append("Other hosts than those of the datasets may behave differently.")
     change = [f"A measurement: {one}." for one in measurements(comparison)]
     if comparison.verdict == MET:
         clause = margin_clause(best.decisive.title, margin_text(best.decisive.verdict))
@@ -244,10 +246,10 @@ def protocol_text(row: Row) -> str:
 
 
 def decided_text(row: Row) -> str:
-    """Return as text the value that decides a link's verdict, with its limit.
+    """Return the value that decides a link's verdict as text, with its limit.
 
-    An unknown value is replaced by a finite end of its interval. If a link is undecided, its text ends with the number
-    of other undecided requirements.
+    In place of an unknown value, the text shows a finite end of its interval. The text of an undecided link ends with
+    the number of other undecided requirements.
     """
     verdict = row.decisive.verdict
     requirement, estimate = verdict.requirement, verdict.estimate
@@ -280,7 +282,7 @@ def row_cells(row: Row) -> tuple[str, ...]:
 
 
 def link_table(best_first: Sequence[Ranked]) -> Table:
-    """Return a table of the ranked links: verdict, class (such as ``hosts open``), deciding value and its interval."""
+    """Return a table of the ranked links: verdict, class (such as ``hosts open``), deciding value and interval."""
     verdict, decided, rows = COLUMNS.index("verdict"), len(COLUMNS) - 1, []
     for one in best_first:
         texts, decisive = row_cells(one.row), one.row.decisive.verdict
@@ -289,7 +291,7 @@ def link_table(best_first: Sequence[Ranked]) -> Table:
         cells[verdict] = Cell("", outcome=one.row.outcome, note=one.kind)
         cells[decided] = Cell(texts[decided], note=span)
         rows.append(tuple(cells))
-    caption = "The best interconnects first; below a value stands its 90 % interval"
+    caption = "The best interconnects first. Below each value is its 90 % interval"
     return Table(caption, COLUMNS, tuple(rows), NUMBERS)
 
 
@@ -310,9 +312,9 @@ def headline(comparison: Comparison) -> tuple[str, ...]:
 
 
 def measurements(comparison: Comparison) -> tuple[str, ...]:
-    """Return the measurements that would decide undecided links.
+    """Return the measurements that would decide the undecided links.
 
-    Links that need the same measurements share one line.
+    Links with equal measurements share one line.
     """
     undecided = group_by_key((row.measurements, row) for row in comparison.rows if row.measurements)
     lines = []
@@ -330,7 +332,7 @@ def _kind(row: Row) -> str:
 
 def link_name(row: Row) -> str:
     """Return the name of a link: ``Ethernet tcp 10 Gb/s``."""
-    rate = "of a rate not stated" if row.link.line_rate_bps is None else f"{rate_text(row)} Gb/s"
+    rate = "of unknown rate" if row.link.line_rate_bps is None else f"{rate_text(row)} Gb/s"
     return f"{_kind(row)} {rate}"
 
 
@@ -340,7 +342,8 @@ def link_name(row: Row) -> str:
 def reasons(row: Row) -> Iterator[str]:
     """Yield the reasons for a link's verdict.
 
-    In order: the deciding source with each requirement, the other sources, the datasets without an answer, and notes.
+    The deciding source comes first, with each requirement. The other sources, the datasets without an answer and the
+    notes follow.
     """
     yield f"answered by {source_name(row.source)}: {row.source.result.description}"
     for finding in row.source.result.findings:
@@ -350,9 +353,9 @@ def reasons(row: Row) -> Iterator[str]:
             yield f"{one.name} = {one.text}: {one.formula}"
     for source in row.others:
         decided = _finding(source.decisive)
-        yield f"not taken: {source_name(source)}, {source.outcome}: {decided}"
+        yield f"not used: {source_name(source)}, {source.outcome}: {decided}"
     for name, why in row.silent:
-        yield f"silent: {name}: {why}"
+        yield f"no answer: {name}: {why}"
     yield from (f"note: {note}" for note in row.source.notes)
 
 

@@ -1,7 +1,7 @@
 """Write verdicts as JUnit XML for CI servers: a test case for each requirement.
 
-A test fails if its requirement is undecided or not met; the type of the failure is the outcome. An undecided
-requirement is not a skipped test, since CI servers show skipped tests as passed.
+A test fails if its requirement is undecided or not met. The type of the failure is the outcome. An undecided
+requirement is no skipped test, since CI servers show skipped tests as passed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from icmodel.system import SystemPrediction
 from icmodel.usecase import Evaluation
 
 _FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Pattern of characters that a TOML text may contain but XML 1.0 forbids."""
+"""Pattern of the characters that TOML allows and XML 1.0 forbids."""
 
 
 class Case(NamedTuple):
@@ -65,8 +65,8 @@ def junit_text(answer: Evaluation | SystemPrediction) -> str:
         names = {"classname": _clean(f"{suite}.{group}"), "name": _clean(case.name), "time": "0"}
         element = ElementTree.SubElement(inner, "testcase", names)
         if case.outcome != MET:
-            told = {"type": case.outcome, "message": _clean(f"{case.outcome}: {case.text}")}
-            ElementTree.SubElement(element, "failure", told)
+            failure = {"type": case.outcome, "message": _clean(f"{case.outcome}: {case.text}")}
+            ElementTree.SubElement(element, "failure", failure)
         else:
             ElementTree.SubElement(element, "system-out").text = _clean(case.text)
     ElementTree.indent(root)
@@ -74,7 +74,7 @@ def junit_text(answer: Evaluation | SystemPrediction) -> str:
 
 
 def joined(text: str, why: str) -> str:
-    """Join the text of a verdict and the text of its reason; if both are equal, return one text."""
+    """Join the text of a verdict and the text of its reason. Two equal texts become one."""
     return "; ".join(dict.fromkeys(filter(None, (text, why))))
 
 

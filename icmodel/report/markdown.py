@@ -1,4 +1,4 @@
-"""Render a page as GitHub-flavoured Markdown; plots become tables of their numbers."""
+"""Render a report page as GitHub-flavoured Markdown. Plots become tables of their numbers."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def escape(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return a text as a Markdown code span, with more backticks around it than in the text."""
+    """Return a text as a Markdown code span. Its fence has more backticks than any run in the text."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence, gap = "`" * (longest + 1), " " if longest else ""
     return f"{fence}{gap}{' '.join(text.split()).replace('|', chr(92) + '|')}{gap}{fence}"

@@ -1,6 +1,6 @@
 """Masthead of a report: author, project, revision, date, and an organisation's name, logo, colour and footer.
 
-Command options and a template file set these entries; an option overrides the same key of the template.
+Command options and a template file set the entries. An option overrides the same key of the template.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_LOGO_BYTES = 1_000_000
 MOST_BEFORE_SVG = 4_000
 """Number of leading bytes of an SVG file that must contain its ``<svg`` tag."""
 EPOCH = "SOURCE_DATE_EPOCH"
-"""Environment variable with the date of reproducible builds, in seconds since 1970; see reproducible-builds.org."""
+"""Environment variable with the date of a reproducible build, in seconds since 1970; see reproducible-builds.org."""
 PNG = b"\x89PNG\r\n\x1a\n"
 OPTIONS = ("author", "project", "revision", "date", "template")
 """Fields of a masthead that are also command options, with the same names."""
@@ -45,7 +45,7 @@ class Masthead:
     Parameters
     ----------
     date : str
-        Date in the form ``2026-11-25``. If it is empty, no date is printed, and the same answer gives the same bytes.
+        Date in the form ``2026-11-25``. If empty, the report has no date, and the same answer gives the same bytes.
     accent : str
         Accent colour, used for lines, in the form ``#0b5cad``.
     template : str
@@ -91,12 +91,12 @@ def masthead(
     date: str | None = None,
     template: str | Path | None = None,
 ) -> Masthead:
-    """Make a masthead from options and a template file; an option overrides the same key of the template.
+    """Make a masthead from options and a template file. An option overrides the same key of the template.
 
     Parameters
     ----------
     date : str, optional
-        Date in the form ``2026-11-25``; by default the date in the environment variable ``SOURCE_DATE_EPOCH``, if set.
+        Date in the form ``2026-11-25``. Default: the date in the environment variable ``SOURCE_DATE_EPOCH``, if set.
     template : str or Path, optional
         TOML file with the keys organisation, logo, accent, footer, author, project and revision.
 

@@ -1,7 +1,7 @@
 """Render a report as PDF with typst: A4, tagged for screen readers (PDF/UA-1).
 
-``page.typ`` has the layout. It reads the page as JSON, so typst prints all texts unchanged and never runs them as code.
-Typst runs in an empty folder, without packages, and with its bundled fonts.
+The file ``page.typ`` has the layout. It reads the page as JSON, so typst never runs a text as code. Typst works in an
+empty folder, without packages, and with its bundled fonts.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from icmodel.requirement import SIGNS
 
 EXTRA = "pip install 'icmodel[pdf]'"
 NO_GLYPH = "could not be displayed"
-"""Part of typst's error message on a character that is in no font; only PDF/UA-1 makes this an error."""
+"""Part of typst's error message about a character in no font. Only PDF/UA-1 makes this an error."""
 LONGEST_WORD = 24
-"""Greatest length of a word that is never broken at the end of a line [characters]."""
+"""Maximum length of a word that is not broken at the end of a line [characters]."""
 WIDE_PX = 900.0
-"""Width above which a drawing gets its own page in landscape format [px]."""
+"""Width above which a drawing has its own page in landscape format [px]."""
 LINE_WIDTH, BADGE_WIDTH, GAP_WIDTH = 126.0, 3.0, 4.0
 """Widths in a printed table [characters]: whole line, frame of a verdict, gap between columns."""
 LABELS = {name.lower(): getattr(blocks, name) for name in ("CHANGE", "BUY", "DOUBTS", "REPEAT")}
@@ -38,8 +38,8 @@ LABELS = {name.lower(): getattr(blocks, name) for name in ("CHANGE", "BUY", "DOU
 def pdf_bytes(content: Page) -> bytes:
     """Render a report page as PDF. The same content gives the same bytes.
 
-    If typst's bundled fonts lack a character, such as a Chinese one, fonts of the system are used too. Then the bytes
-    depend on the installed fonts, and the file does not claim PDF/UA-1.
+    If typst's bundled fonts lack a character, such as a Chinese one, typst also uses the fonts of the system. Then the
+    bytes depend on the installed fonts, and the file does not claim PDF/UA-1.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def plain(value: object) -> Any:
 def column_widths(table: Table) -> list[float]:
     """Return the width of each column of a table [characters].
 
-    A column gets the width of its longest text, if that fits. The other columns share the remaining width equally.
+    A column is as wide as its longest text, if this text fits. The other columns share the remaining width equally.
     """
     wanted = []
     for index, column in enumerate(table.columns):
@@ -161,7 +161,7 @@ def column_widths(table: Table) -> list[float]:
 
 
 def printable(text: str) -> str:
-    """Return a text on one line, without control characters; words longer than `LONGEST_WORD` can break anywhere."""
+    """Return a text on one line, without control characters. Words longer than `LONGEST_WORD` can break anywhere."""
     shown = "".join(
         "�" if unicodedata.category(char)[0] == "C" else char for char in " ".join(text.split())
     )
@@ -171,7 +171,7 @@ def printable(text: str) -> str:
 def light(drawing: str) -> str:
     """Return an SVG drawing in its light colours.
 
-    CSS variables are replaced by their values, and media rules removed, since only browsers support them.
+    Values replace CSS variables, and media rules are removed, since only browsers support both.
     """
     styles = re.search(r"<style>(.*?)</style>", drawing, re.DOTALL)
     if styles is None:

@@ -38,9 +38,9 @@ from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario
 
 FASTEST = ("goodput_bps", "sent_bps", "frames_per_s")
-"""Metrics that are plotted at unlimited offered load; the requested goodput is a separate line."""
-BORROWED = "never measured so: the points are of the options most alike"
-"""Subtitle of a plot whose dataset rows have other options than the scenario."""
+"""Metrics plotted at unlimited offered load. The requested goodput is a separate line."""
+BORROWED = "never measured with these options: the points have similar ones"
+"""Subtitle of a plot if its dataset rows have other options than the scenario."""
 
 
 def metric_plot(
@@ -54,8 +54,8 @@ def metric_plot(
     """Make the Vega-Lite specification of one metric along an axis.
 
     All other parameters keep the values of the scenario. The plot shows the predicted line with its 90 % interval, and
-    the benchmarked points used; their shape shows their basis. It also shows the bound by theory, the requested
-    goodput, and the scenario as one marked point.
+    the benchmarked points behind it. The shape of a point shows its basis. Further marks are the bound by theory, the
+    requested goodput, and the scenario.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def metric_plot(
     scenario : Scenario
         Scenario of the plot.
     requirement : Requirement, optional
-        Requirement whose limit is drawn, if it limits this metric.
+        Requirement on this metric; its limit is drawn.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def metric_plot(
 
 
 def is_fastest(metric: str, over: str) -> bool:
-    """Whether a plot shows values at unlimited offered load, not at the requested load."""
+    """Whether a plot shows values at unlimited offered load in place of the requested load."""
     return metric in FASTEST and over != "load"
 
 
@@ -104,7 +104,7 @@ STEPS = 48
 PAST = 1.0005
 """Ratio of the first plotted load in overload to the greatest achieved load.
 
-It is close to 1, so that the plot shows the start of overload as a jump.
+A ratio close to 1 shows the start of overload as a jump.
 """
 
 
@@ -134,15 +134,15 @@ class Profile:
 
     @property
     def substituted(self) -> str:
-        """Reason why dataset rows with other options than the scenario's are used; empty if none are."""
+        """Reason for the use of dataset rows with other options than the scenario's; empty without such rows."""
         return answering_rows(self.model, self.scenario).substituted
 
     def answering(self, metric: str) -> tuple[Step, ...]:
-        """Return the points of the profile at which the metric has a predicted value."""
+        """Return the points of the profile with a predicted value of the metric."""
         return tuple(step for step in self.steps if known(step.prediction, metric))
 
     def points(self, metric: str) -> tuple[Point, ...]:
-        """Return the dataset rows of a metric used by the predictions, in the dataset's order."""
+        """Return the dataset rows of a metric behind the predictions, in the dataset's order."""
         lines = {
             row.line for step in self.steps for row in step.prediction.rows if row.metric == metric
         }
@@ -157,8 +157,8 @@ def known(prediction: Prediction, metric: str) -> bool:
 def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = False) -> Profile:
     """Predict a scenario at every benchmarked point of an axis, and at evenly spaced points between them.
 
-    Over ``payload``, the requested goodput is constant, and the frame rate follows from it. With ``fastest``, the load
-    is unlimited at all points. Points that the dataset cannot answer are left out.
+    Over ``payload``, the requested goodput is constant, and determines the frame rate. If ``fastest`` is true, the load
+    is unlimited at all points. Points without an answer from the dataset are left out.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = Fals
 
 
 def _moved(base: Scenario, over: str, x: float) -> Scenario:
-    """Return the scenario with the value ``x`` of the parameter that the plot's axis varies."""
+    """Return the scenario with the value ``x`` of the parameter on the plot's axis."""
     if over == "cores":
         return replace(base, cores=int(x))
     if over == "load":
@@ -206,13 +206,13 @@ def _moved(base: Scenario, over: str, x: float) -> Scenario:
 def answering_rows(model: Model, scenario: Scenario) -> Rows:
     """Return the dataset rows used for a scenario.
 
-    If no row has the requested options, rows with other options are returned, with the reason.
+    If no row has the requested options, the result holds rows with other options, and the reason.
     """
     return model.rows(scenario.protocol, dict(scenario.options))
 
 
 def _payloads(model: Model, scenario: Scenario) -> list[float]:
-    """Return the payloads to plot [B]: benchmarked ones, the scenario's, and evenly spaced ones on a log scale."""
+    """Return the payloads to plot [B]: benchmarked, of the scenario, and evenly spaced on a log scale."""
     rows = answering_rows(model, scenario).points
     sizes = {row.payload_bytes for row in rows if row.payload_bytes is not None}
     if not sizes:
@@ -224,10 +224,9 @@ def _payloads(model: Model, scenario: Scenario) -> list[float]:
 
 
 def _loads(model: Model, here: Prediction) -> list[float]:
-    """Return the loads to plot [b/s]: evenly spaced ones, benchmarked ones, the request, and the greatest achieved one.
+    """Return the loads to plot [b/s]: evenly spaced, benchmarked, requested, and the greatest achieved load.
 
-    If the request is too small to see on a linear axis, further loads start at a third of the request. They are evenly
-    spaced on a log scale.
+    A request that is too small for a linear axis adds loads on a log scale, from a third of the request.
     """
     last = greatest_load_bps(model, here)
     loads = {last * (step + 1) / STEPS for step in range(STEPS)} | {last / (8 * STEPS)}
@@ -252,8 +251,8 @@ def _greatest_achieved_bps(model: Model, scenario: Scenario) -> float:
 def greatest_load_bps(model: Model, here: Prediction) -> float:
     """Return the right end of the load axis of a plot [b/s].
 
-    It is 10 % above the greatest of these: the request, the goodput at unlimited load, the goodput limit by theory, and
-    the loads of the dataset rows used.
+    The axis ends 10 % above the greatest of four rates: the request, the goodput at unlimited load, the goodput limit
+    by theory, and the greatest load of a dataset row.
     """
     request_bps = here.scenario.requested_goodput_bps
     ends = [
@@ -274,7 +273,7 @@ def greatest_load_bps(model: Model, here: Prediction) -> float:
 
 
 def profile_plot(walk: Profile, metric: str, requirement: Requirement | None = None) -> Spec:
-    """Make the plot of one metric from predictions along an axis (a profile); see `metric_plot`.
+    """Make the plot of one metric from a profile (predictions along an axis); see `metric_plot`.
 
     Raises
     ------
@@ -307,10 +306,10 @@ def profile_plot(walk: Profile, metric: str, requirement: Requirement | None = N
 
 
 def describe(asked: Scenario, varied: str, *, fastest: bool = False) -> str:
-    """Return as text the parameters of a scenario that are constant along the x axis of a plot."""
+    """Return the constant parameters of a plot's scenario as text: all but the parameter on the x axis."""
     held = {
         "payload_bytes": quantity("payload_bytes", asked.payload_bytes),
-        "requested_goodput_bps": f"{quantity('goodput_bps', asked.requested_goodput_bps)} asked",
+        "requested_goodput_bps": f"{quantity('goodput_bps', asked.requested_goodput_bps)} requested",
         "cores": "" if asked.cores is None else plural(asked.cores, "core"),
         "switches": plural(asked.switches, "switch") if asked.switches else "",
         "endpoints": plural(asked.endpoints, "endpoint") if asked.endpoints > 1 else "",
@@ -365,7 +364,7 @@ def datasets(
 
 
 def predicted_line(walk: Profile, metric: str) -> Iterator[Row]:
-    """Yield the points of the predicted line, cut into pieces where extrapolation begins or ends.
+    """Yield the points of the predicted line, in pieces. A piece ends where extrapolation begins or ends.
 
     Neighbouring pieces share a point.
     """
@@ -405,7 +404,7 @@ def _line(walk: Profile, metric: str, name: str, x: float, value: float) -> Row:
 def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
     """Return the bound of a metric by theory: greatest goodput [b/s] or least one-way latency [s].
 
-    Returns None for other metrics.
+    Other metrics have no bound; the result is then None.
     """
     if metric == "goodput_bps":
         return model.greatest_goodput_bps(scenario)
@@ -417,12 +416,12 @@ def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
 def benchmarked_points(walk: Profile, metric: str) -> Iterator[Row]:
     """Yield the dataset rows of a plot as points, each with its legend entry and its shade.
 
-    The shade is the index of a fill colour; index 0 marks the scenario's payload. On a load axis, a row of unlimited
-    load is placed at the right end.
+    The shade is the index of a fill colour. Index 0 marks the scenario's payload. On a load axis, a row of unlimited
+    load is at the right end.
     """
 
     def text(name: str, value: float | None) -> str:
-        return "not said" if value is None else quantity(name, value)
+        return "not stated" if value is None else quantity(name, value)
 
     points = walk.points(metric)
     others: list[int] = []

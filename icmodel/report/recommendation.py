@@ -1,4 +1,4 @@
-"""Recommendation for a system as text and as a report: designs to choose from, changes, and doubts."""
+"""Recommendation for a system as text and as a report: recommended designs, changes and doubts."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from icmodel.report.blocks import (
 from icmodel.report.front import (
     NOT_KNOWN,
     PARTS,
+    basis_text,
     command,
     dataset_word,
+    more_requirements,
     name_cell,
     repeat,
-    rest_text,
-    rests,
     sentences,
 )
 from icmodel.report.masthead import PLAIN, Masthead
@@ -52,7 +52,7 @@ from icmodel.requirement import MET, NOT_MET, OUTCOMES, SIGNS, UNDECIDED, Verdic
 from icmodel.system import system_names
 from icmodel.usecase.result import WEAK
 
-UNCHANGED = "as the file has it"
+UNCHANGED = "no change of the file"
 OWN, ON_FRONT, OPEN = "the file's own", "recommended", "may meet all"
 """Groups of designs in the plot of a recommendation."""
 GROUPS = {OWN: COLOURS[HERE], ON_FRONT: COLOURS[PREDICTED], OPEN: COLOURS[REQUESTED]}
@@ -60,7 +60,7 @@ GROUP_SHAPES = {OWN: "cross", ON_FRONT: "circle", OPEN: "triangle-up"}
 
 
 def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> Page:
-    """Make the report of a recommendation: first page, then all designs.
+    """Make the report of a recommendation: a first page, then all designs.
 
     Parameters
     ----------
@@ -115,11 +115,11 @@ def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> P
 
 def conclude(found: Recommendation) -> Conclusion:
     """Return the conclusion of a recommendation: verdict and best design, in one sentence and in named parts."""
-    best, searched = _best(found), f"{plural(found.searched.counts.all, 'design')} looked through"
+    best, searched = _best(found), f"{plural(found.searched.counts.all, 'design')} searched"
     if found.front:
         what = f"{plural(len(found.front), 'design')} to choose from; the least CPU: {changes(best.changed)}"
     elif found.verdict == UNDECIDED:
-        what = "no design surely meets all requirements, and some may"
+        what = "no design surely meets all requirements, but some may"
     else:
         what = "no design meets all requirements"
     own = f"the file's own design is {found.own.verdict}"
@@ -134,23 +134,22 @@ def conclude(found: Recommendation) -> Conclusion:
 
 
 def _best(found: Recommendation) -> Checked:
-    """Return the design shown on the first page.
+    """Return the design for the first page: the first that meets all requirements.
 
-    The first choice is a design that meets all requirements, the second a design that may meet them. If there is
-    neither, the system file's own design is returned.
+    Without one, the first that may meet them is returned; without that, the system file's own design.
     """
     return next(iter((*found.front, *found.undecided)), found.own)
 
 
 def _open(one: Checked) -> Iterator[Block]:
-    """Yield blocks on the requirements that a design does not surely meet, and on measurements that would decide."""
+    """Yield blocks on the open requirements of a design (not surely met), and on the measurements that would decide."""
     if not one.open:
         yield Text("All requirements are met.")
         return
     yield _requirement_table([(each.verdict, each.where) for each in one.open], one.verdict)
     settle = tuple(dict.fromkeys(each.settle for each in one.open if each.settle))
     if settle:
-        yield Items("What would settle these", settle)
+        yield Items("Measurements that would decide", settle)
 
 
 def _requirement_table(judged: Sequence[tuple[Verdict, str]], outcome: str) -> Table:
@@ -164,7 +163,7 @@ def _requirement_table(judged: Sequence[tuple[Verdict, str]], outcome: str) -> T
                 Cell(value, note="" if span == value else span),
                 Cell(limit_text(verdict)),
                 Cell(margin_text(verdict) or "unknown"),
-                Cell(rests(verdict.estimate.basis)),
+                Cell(basis_text(verdict.estimate.basis)),
                 Cell("", outcome=verdict.outcome),
             )
         )
@@ -187,15 +186,17 @@ def _design_table(found: Recommendation, some: Sequence[Checked]) -> Table:
         )
         for one in some
     )
-    caption = "Designs, each better than the others in something; CPU and recv in busy cores"
+    caption = (
+        "Designs; each is better than every other in some objective. CPU and recv are in busy cores"
+    )
     return Table(caption, columns, rows, numbers=columns[1:-2])
 
 
 def _front(found: Recommendation, line: str) -> Front:
     """Make the first page of a recommendation.
 
-    Its table lists the designs that meet all requirements. If there are none, it lists the best design's open
-    requirements.
+    Its table lists the designs that meet all requirements. Without such designs, it lists the open requirements of the
+    best design.
     """
     best = _best(found)
     if found.front:
@@ -208,7 +209,9 @@ def _front(found: Recommendation, line: str) -> Front:
         numbers = _requirement_table(
             [(one.verdict, one.where) for one in ranked[:MOST_NUMBERS]], best.verdict
         )
-        more = rest_text([one.verdict.outcome for one in ranked], "Designs that may meet all")
+        more = more_requirements(
+            [one.verdict.outcome for one in ranked], "Designs that may meet all"
+        )
     cost = "the file states no costs"
     if found.currency is not None:
         cost = f"{best.objective('cost'):g} {found.currency}".strip()
@@ -225,12 +228,12 @@ def _front(found: Recommendation, line: str) -> Front:
         "the fullest resource",
         fullest or NOT_KNOWN,
         f"{send} cores send, {recv} receive",
-        "not told apart from its hosts",
+        "included in the hosts",
     )
     return Front(
         numbers=numbers,
         more=more,
-        parts=Table("What the verdict is made of", PARTS, (tuple(map(Cell, parts)),)),
+        parts=Table("Parts of the verdict", PARTS, (tuple(map(Cell, parts)),)),
         picture=_plot(found),
         change=sentences(_changes(found), MOST_CHANGES),
         buy=buy,
@@ -243,7 +246,7 @@ def _changes(found: Recommendation) -> Iterator[str]:
     for one in found.mends:
         yield f"{plural(one.changes, 'change')} of the file: {changes(one.changed)}."
     if found.own.verdict == MET:
-        yield "The file's own design meets all requirements; nothing must change."
+        yield "The file's own design meets all requirements, so nothing needs to change."
     for one in found.undecided:
         for each in one.open:
             if each.settle:
@@ -251,26 +254,26 @@ def _changes(found: Recommendation) -> Iterator[str]:
     for late in found.physics:
         yield from late.sentences()
     for near in found.nearest:
-        yield f"Nearest alone: {judged_text(near.verdict)}, {near.stream}."
-    yield "More choices in the table [choices] of the file."
+        yield f"The single choice nearest to the limit: {judged_text(near.verdict)}, {near.stream}."
+    yield "Add choices to the table [choices] of the file."
 
 
 def _doubts(found: Recommendation, best: Checked) -> Iterator[str]:
     search = found.searched
     if not found.datasets:
-        yield "Theory alone answers: hosts of this system are not in any dataset."
+        yield "Theory alone answers, since no dataset covers the hosts of this system."
     if best.basis in WEAK:
         yield f"The design is based on {best.basis} numbers."
     missing = [one.settle for one in best.open if one.settle]
     yield from (f"Open: {settle}." for settle in missing)
     if search.counts.far:
-        yield f"{search.counts.far} of {search.counts.all} designs were not looked at."
+        yield f"{search.counts.far} of {search.counts.all} designs were not scored."
     if search.unchecked:
-        yield f"{plural(search.unchecked, 'design')} with scores as good were not predicted in full."
+        yield f"{plural(search.unchecked, 'design')} with equally good scores were not predicted in full."
     yield f"Scores leave out {LEFT_OUT[0]}; the designs shown were predicted in full."
     yield f"Scores leave out {LEFT_OUT[1]}."
     if found.datasets:
-        yield "Hosts other than those of the datasets may differ."
+        yield "Other hosts than those of the datasets may behave differently."
 
 
 def _plot(found: Recommendation) -> Figure | None:
@@ -315,7 +318,7 @@ def _plot(found: Recommendation) -> Figure | None:
     )
     return Figure(
         title,
-        f"{title}: nearer to the corner is better.",
+        f"{title}: the lower left corner is best.",
         f"{title}, {plural(len(points), 'design')}",
         spec,
         numbers,
@@ -328,7 +331,7 @@ def _plot(found: Recommendation) -> Figure | None:
 def judged_text(verdict: Verdict) -> str:
     """Return the verdict on a requirement as text: outcome, value and limit.
 
-    If the interval of the value contains the limit, the interval is shown in place of the value.
+    If the interval of the value contains the limit, the text shows the interval in place of the value.
     """
     limit = verdict.requirement
     threshold = f"{limit.sign} {quantity(limit.metric, limit.limit)}"
@@ -336,10 +339,7 @@ def judged_text(verdict: Verdict) -> str:
 
 
 def value_text(verdict: Verdict) -> str:
-    """Return the value of a verdict as text.
-
-    An unknown or undecided value is shown as its interval. A value that grows without limit is named as such.
-    """
+    """Return the value of a verdict as text; its interval if the value is unknown or undecided."""
     limit, estimate = verdict.requirement, verdict.estimate
     if verdict.outcome == NOT_MET and not math.isfinite(estimate.low):
         return "grows without limit"
@@ -366,24 +366,24 @@ def changes(changed: Mapping[str, str]) -> str:
 
 
 def searched_lines(found: Recommendation) -> Iterator[str]:
-    """Yield lines on a search: the number of designs, how many each reason excluded, and how many were predicted."""
+    """Yield lines on a search: the numbers of all designs, of excluded designs by reason, and of predicted designs."""
     search = found.searched
     counts = search.counts
-    far = "are not looked at"
+    far = "are not scored"
     if counts.tables is not None:
         far += f" (more than {plural(counts.tables, 'stream table')} changed)"
     left_out = [
         (search.fail, "surely fail"),
         (search.undecided, "are undecided at best"),
         (counts.contradictory, "contradict themselves"),
-        (counts.dominated, "have a stream that another choice serves as well in all"),
+        (counts.dominated, "have a stream with a choice that is nowhere better than another"),
         (counts.far, far),
     ]
     parts = [f"{search.may_meet} may meet all", *(f"{n} {what}" for n, what in left_out if n)]
     yield f"{plural(counts.all, 'design')}: {', '.join(parts)}"
-    yield "scores ignore queues and the load of streams on each other's hosts; designs shown are predicted:"
-    more = f", and {search.unchecked} of the best by score are not" if search.unchecked else ""
-    yield f"{plural(search.checked, 'design')} in full{more}"
+    yield "scores ignore queues, and the load of streams on each other's hosts"
+    more = f", and {search.unchecked} more with good scores are not" if search.unchecked else ""
+    yield f"{plural(search.checked, 'design')} predicted in full{more}"
 
 
 def design_columns(found: Recommendation) -> tuple[str, ...]:
@@ -413,6 +413,6 @@ def cores_text(value: float) -> str:
 
 
 def designs(found: Recommendation) -> list[Checked]:
-    """Return the designs to choose from; the file's own design comes first if it meets all requirements."""
+    """Return the recommended designs. If the file's own design meets all requirements, it comes first."""
     own = [found.own] if found.own.verdict == MET and found.own not in found.front else []
     return [*own, *found.front]

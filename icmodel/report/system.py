@@ -1,4 +1,4 @@
-"""Report of a predicted system: a first page with conclusion, requirements and parts, then drawing, tables and sources."""
+"""Report of a predicted system: a first page, then the drawing, tables, limits and sources."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from icmodel.report.front import (
     MOST_OPEN,
     NOT_KNOWN,
     PARTS,
+    basis_text,
     command,
     dataset_word,
+    more_requirements,
     name_cell,
     repeat,
-    rest_text,
-    rests,
     sentences,
 )
 from icmodel.report.masthead import PLAIN, Masthead
@@ -66,13 +66,13 @@ from icmodel.usecase.result import WEAK
 
 
 def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") -> Page:
-    """Make the whole report of a predicted system.
+    """Make the report of a predicted system.
 
     Parameters
     ----------
     file : str
-        Name of the report's file, for the command that repeats the report. The drawing beside a Markdown report has
-        this name with the extension ``.svg``.
+        Name of the report's file, for the command that repeats the report. With the extension ``.svg``, it is also the
+        name of the drawing beside a Markdown report.
     """
     system, summary = found.system, summarise(found)
     file = file or f"{system.name}.html"
@@ -80,28 +80,28 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
 
     count = len({one.requirement.name for one in system.requirements})
     needs = "its requirement" if count == 1 else f"its {count} requirements"
-    aim = f"meet {needs}" if count else "carry what its streams ask for"
+    aim = f"meet {needs}" if count else "carry the requests of its streams"
     variants = "variant" if len(found.variants) == 1 else "variants"
     basis = ground_text(found.datasets, system.states_devices)
     if found.datasets:
         basis = f"{basis}, {variants} {', '.join(found.variants)}"
 
     caption = (
-        "Each line is a link, coloured by the load of its busiest port, which the arrow follows, and as thick as its "
-        f"rate. Groups of more than {MOST_MEMBERS} are one box, with the numbers of the worst. "
-        f"Streams: {tables.counted_outcomes(found)}. The numbers stand under Links and Devices."
+        "Each line is a link. Its colour shows the load of its busiest port, its arrow the direction of this port, and its "
+        f"thickness the line rate. A group of more than {MOST_MEMBERS} nodes is one box, with the numbers of its worst "
+        f"member. Streams: {tables.counted_outcomes(found)}. Links and Devices list the numbers."
     )
     drawn = Picture(caption, described(system, summary), drawing(system, summary), picture)
     checked = tuple(check(system))
     problems = tuple(f"{problem.kind}: {problem.text}" for problem in checked)
     findings: Block = Text(
-        "No findings: all nodes are connected, no port is overloaded, and no routes close a cycle."
+        "No findings: all nodes are connected, no port is overloaded, and no routes form a cycle."
     )
     titled = (("Notes", found.notes), ("Known limits of the system", system.known_limits))
     limits = [Items(title, tuple(sentences)) for title, sentences in titled if sentences]
     sources = (
         ("system", system.name),
-        ("stands in", system.source),
+        ("source", system.source),
         ("requirements of the use case", system.usecase or ""),
         *((f"sha256 of {name}", sha256) for name, sha256 in found.datasets.items()),
     )
@@ -116,13 +116,13 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
         ("streams", "Streams", tables.streams(found)),
         ("links", "Links", [tables.links(summary)]),
         ("devices", "Devices", [tables.devices(found, summary), *tables.stated_devices(found)]),
-        ("findings", "What the check found", [Items("", problems) if problems else findings]),
-        ("limits", "Limits of validity", limits or [Text("The system names none.")]),
+        ("findings", "Findings of the check", [Items("", problems) if problems else findings]),
+        ("limits", "Limits of validity", limits or [Text("The system states none.")]),
         ("sources", "Sources", [Facts(tuple(pair for pair in sources if pair[1]))]),
     )
     return Page(
         title=system.title,
-        question=f"Does {system.name} {aim}, with {plural(len(system.streams), 'stream')} at once?",
+        question=f"Does {system.name} {aim}, with {plural(len(system.streams), 'stream')} at the same time?",
         basis=basis,
         answer=tables.conclude(found),
         sections=filled_sections(*sections),
@@ -142,7 +142,7 @@ def words(found: SystemPrediction) -> Iterator[str]:
 
 
 HOST_LIMITS = ("cpu", "packet-rate", "receiver", "window", "application_send", "application_recv")
-"""Names of the bottlenecks that are in the hosts, not in the network."""
+"""Names of the bottlenecks in hosts; all others are in the network."""
 
 
 def front(found: SystemPrediction, picture: str, problems: Iterable[Finding], line: str) -> Front:
@@ -151,7 +151,7 @@ def front(found: SystemPrediction, picture: str, problems: Iterable[Finding], li
     Parameters
     ----------
     picture : str
-        File name of the drawing next to a Markdown report.
+        File name of the drawing beside a Markdown report.
     problems : iterable of Finding
         Findings of the check of the system.
     line : str
@@ -163,7 +163,9 @@ def front(found: SystemPrediction, picture: str, problems: Iterable[Finding], li
     file = SourceFile(system.file or system.name, system.sha256) if system.sha256 else None
     return Front(
         numbers=requirement_table(groups) if groups else stream_table(found),
-        more=rest_text([some[0].verdict.outcome for some in groups.values()], "What is required"),
+        more=more_requirements(
+            [some[0].verdict.outcome for some in groups.values()], "What is required"
+        ),
         parts=front_parts(found, groups),
         picture=Picture(caption, described(system, summary), drawing(system, summary), picture),
         change=sentences(changes(found, groups), MOST_CHANGES),
@@ -178,7 +180,7 @@ Groups = Mapping[str, list[Judged]]
 
 
 def requirement_table(groups: Groups) -> Table:
-    """Return the table of requirements on the first page, each with its worst stream or device."""
+    """Return the first page's table of requirements, each with its worst stream or device."""
     rows = []
     for name, some in list(groups.items())[:MOST_NUMBERS]:
         worst, verdict = some[0], some[0].verdict
@@ -191,7 +193,7 @@ def requirement_table(groups: Groups) -> Table:
                 Cell(value, note="" if span in value else span),
                 Cell(limit_text(verdict)),
                 Cell(margin(worst) or "unknown"),
-                Cell("worst-case bound" if worst.by_bound else rests(verdict.estimate.basis)),
+                Cell("worst-case bound" if worst.by_bound else basis_text(verdict.estimate.basis)),
                 Cell(
                     "",
                     note=f"{alike} of {len(some)}" if len(some) > 1 else "",
@@ -200,30 +202,30 @@ def requirement_table(groups: Groups) -> Table:
             )
         )
     columns = ("requirement", "worst", "limit", "margin", "based on", "verdict")
-    caption = "The numbers that decide, the worst first; below a value stands its 90 % interval"
+    caption = "The numbers that decide, the worst first. Below each value is its 90 % interval"
     return Table(caption, columns, tuple(rows), numbers=("worst", "limit"))
 
 
 def stream_table(found: SystemPrediction) -> Table:
-    """Return the first page's table of a system without requirements: the worst stream of each group."""
+    """Return the first page's table for a system without requirements: the worst stream of each group."""
     rows = []
     for name, some in list(by_group(found).items())[:MOST_NUMBERS]:
         goodput = worst_estimate("goodput_bps", some)
         request_bps = max(one.stream.requested_goodput_bps for one in some)
-        asks = units.format_bps(request_bps) if math.isfinite(request_bps) else "all there is"
+        asks = units.format_bps(request_bps) if math.isfinite(request_bps) else "unlimited"
         rows.append(
             (
                 name_cell(name, plural(len(some), "stream")),
                 Cell(asks),
                 Cell("unknown") if goodput is None else estimate_cell("goodput_bps", goodput),
                 Cell(limits(some)[0]),
-                Cell(rests("" if goodput is None else goodput.basis)),
+                Cell(basis_text("" if goodput is None else goodput.basis)),
                 Cell(NOT_JUDGED),
             )
         )
     columns = ("stream", "requested", "goodput", "limited by", "based on", "verdict")
     caption = (
-        "Goodput of the streams, the worst of each group; below a value stands its 90 % interval"
+        "Goodput of the streams, the worst of each group. Below each value is its 90 % interval"
     )
     return Table(caption, columns, tuple(rows), numbers=columns[1:3])
 
@@ -243,7 +245,7 @@ def front_parts(found: SystemPrediction, groups: Groups) -> Table | None:
         (Cell("goodput"), *map(Cell, goodput_parts(found, one, stated))),
         (Cell("greatest latency of a frame"), *map(Cell, latency_parts(found, one, stated))),
     )
-    return Table(f"What the verdict is made of: {name}", PARTS, rows)
+    return Table(f"Parts of the verdict: {name}", PARTS, rows)
 
 
 def goodput_parts(
@@ -253,7 +255,9 @@ def goodput_parts(
     rate_bps = min(link.rate_bps for link in found.system.links_of(one.stream))
     ports = (found.links[found.system.ports[name].link].ports[name] for name in one.stream.path)
     busiest = max(port.asked_ratio for port in ports)
-    network = f"{units.format_bps(rate_bps)} at most, asked for {percent(busiest)} by all streams"
+    network = (
+        f"at most {units.format_bps(rate_bps)}; all streams together request {percent(busiest)}"
+    )
     goodput, request_bps = one.goodput_bps, one.stream.requested_goodput_bps
     known = not goodput.absent and goodput.basis != "theory"  # theory knows no hosts
     hosts = NOT_KNOWN
@@ -262,12 +266,12 @@ def goodput_parts(
     elif known and goodput.low >= min(request_bps, goodput.value):
         hosts = "do not limit it"
     cores = "; ".join(
-        f"{device.name} states {span_text(device.core_time_s)} of a core for each frame"
+        f"{device.name} states {span_text(device.core_time_s)} of core time per frame"
         for device in stated.ends.values()
         if device.core_time_s
     )
     hosts = f"{hosts}; {cores}" if cores else hosts
-    asks = units.format_bps(request_bps) if math.isfinite(request_bps) else "all there is"
+    asks = units.format_bps(request_bps) if math.isfinite(request_bps) else "an unlimited rate"
     return network, hosts, f"requests {asks}"
 
 
@@ -276,7 +280,7 @@ def latency_parts(
 ) -> tuple[str, str, str]:
     """Return three texts on the greatest latency of a frame: the times of network, hosts and application.
 
-    A device with a stated latency is named, even if the host at the other end has no known time.
+    A device with a stated latency is named, even if the time of the host at the other end is unknown.
     """
     system, bound = found.system, one.latency_bound
     own_s = (
@@ -296,25 +300,25 @@ def latency_parts(
 def changes(found: SystemPrediction, groups: Groups) -> Iterator[str]:
     """Yield sentences on changes and measurements that would change the verdict on a system."""
     if not groups:
-        yield "A requirement, or a rate for a stream: without one there is nothing to judge."
+        yield "A requirement, or a rate of a stream. Without either, nothing can be judged."
         return
     worst = next(iter(groups.values()))[0]
     if found.verdict == MET:
         clause = margin_clause(worst.verdict.requirement.name, margin(worst))
-        yield f"{clause}; a change that takes more breaks the verdict."
+        yield f"{clause}; a loss of more than that changes the verdict."
     else:
         file = found.system.file or found.system.name
-        yield f"A search for the fewest changes that meet all requirements: icmodel recommend {shlex.quote(file)}."
+        yield f"The fewest changes that meet all requirements; to find them: icmodel recommend {shlex.quote(file)}."
     for name, some in groups.items():
         if some[0].verdict.outcome == NOT_MET:
             yield f"“{name}” at {about(some[0])}: {_remedy(found, some[0])}."
     count = sum(some[0].verdict.outcome == UNDECIDED for some in groups.values())
     if count:
-        yield f"Measurements of hosts like these would settle {plural(count, 'open requirement')}."
+        yield f"Measurements of such hosts would decide {plural(count, 'open requirement')}."
 
 
 def _remedy(found: SystemPrediction, one: Judged) -> str:
-    """Return as text how a requirement is missed: margin, bottleneck, and largest term of the latency."""
+    """Return the cause of a missed requirement as text: margin, bottleneck, and largest term of the latency."""
     parts = [margin(one) or reason(one)]
     if by := limit_name(one.verdict.limiting):
         parts.append(f"limited by {by}")
@@ -322,7 +326,7 @@ def _remedy(found: SystemPrediction, one: Judged) -> str:
     if stream is not None and stream.terms and one.verdict.requirement.metric.startswith("latency"):
         cause = max(stream.terms, key=lambda name: stream.terms[name])
         parts.append(
-            f"{cause} adds most to a frame, {units.format_seconds(stream.terms[cause], 3)}"
+            f"{cause} adds the most to a frame: {units.format_seconds(stream.terms[cause], 3)}"
         )
     return ", ".join(parts)
 
@@ -356,10 +360,10 @@ def doubts(found: SystemPrediction, groups: Groups, problems: Iterable[Finding])
     sources = {one.group: one.source for one in found.system.devices.values() if one.latency_s}
     silent = any(one.latency_s is None for one in found.system.devices.values())
     if not found.datasets and silent:
-        yield "Theory alone answers: hosts of this system are not in any dataset, and they add time and limits."
+        yield "Theory alone answers, since no dataset covers these hosts. Hosts add time and limits."
     if sources:
         named = (f"{name} ({source})" if source else name for name, source in sources.items())
-        yield f"Times that devices state are taken as stated, not measured: {', '.join(named)}."
+        yield f"Times stated by devices are not measured: {', '.join(named)}."
 
     def width(one: Judged) -> float:
         estimate, limit = one.verdict.estimate, abs(one.verdict.requirement.limit)
@@ -381,9 +385,9 @@ def doubts(found: SystemPrediction, groups: Groups, problems: Iterable[Finding])
     bounded = [name for name, one in worst.items() if one.by_bound]
     if bounded:
         names = ", ".join(f"“{name}”" for name in bounded)
-        yield f"A worst-case bound decides {names}; it holds while producers keep their period."
+        yield f"A worst-case bound decides {names}. It holds while sources keep their period."
     yield from (f"The check found: {problem.text}" for problem in problems)
     yield from found.notes
     yield from (f"The system file: {one}" for one in found.system.known_limits)
     if found.datasets:
-        yield "Hosts other than those of the datasets may differ."
+        yield "Other hosts than those of the datasets may behave differently."

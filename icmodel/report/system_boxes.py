@@ -1,4 +1,8 @@
-"""Boxes and cables of a system's drawing."""
+"""Boxes and cables of a system's drawing: merging of nodes, numbers, and layout.
+
+`shape` merges (folds) nodes into boxes. `summarise` adds the numbers of the worst member of each box and cable.
+`layout` places the boxes and routes the cables.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,15 @@ from icmodel.system import Link, System, SystemPrediction
 from icmodel.system.prediction.result import DevicePrediction, PortPrediction
 
 MOST_MEMBERS = 8
-"""Size of the largest group that is drawn member by member; a larger group is one box with its size."""
+"""Maximum size of a group with a box for each member. A larger group is one box with its size."""
 MOST_BOXES = 40
-"""Maximum number of boxes in a drawing; above it, more nodes are merged (see `shape`)."""
+"""Maximum number of boxes in a drawing; `shape` merges nodes until it is kept, if possible."""
 NOT_JUDGED = "not judged"
 """Outcome of a stream without a requirement."""
 FRONT_BOXES = 12
-"""Maximum number of boxes on the first page of a report, where the drawing is small."""
+"""Maximum number of boxes in the small drawing on the first page of a report."""
 ROUNDING = 1e-9
-"""Tolerance for rounding: a port with a load of at most 1 + `ROUNDING` is full, not overloaded."""
+"""Tolerance for rounding. A port with a load of at most 1 + `ROUNDING` is full, not overloaded."""
 
 
 # --- the shape --------------------------------------------------------------------------------
@@ -30,7 +34,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Box of the drawing: one device or switch, or several that are drawn as one."""
+    """Box of the drawing: a device or switch, or several devices or switches."""
 
     title: str
     members: tuple[str, ...]
@@ -68,8 +72,7 @@ class Shape:
 def shape(system: System, most_boxes: int = MOST_BOXES) -> Shape:
     """Merge the nodes of a system into at most ``most_boxes`` boxes, if possible.
 
-    These merges are tried in order until few enough boxes remain: large groups, all groups, devices with the same
-    neighbours, all devices and all switches.
+    The merges of `FOLDINGS` are tried in order until few enough boxes remain.
     """
     for folding in FOLDINGS:
         keys = folding(system)
@@ -101,7 +104,7 @@ def fold_groups(system: System) -> dict[str, Key]:
 
 
 def fold_large_groups(system: System) -> dict[str, Key]:
-    """Return keys that merge each group of more than `MOST_MEMBERS` nodes into one box; other nodes stay separate."""
+    """Return keys that merge each group of more than `MOST_MEMBERS` nodes into one box. Other nodes stay separate."""
     groups = fold_groups(system)
     count = Counter(groups.values())
     return {
@@ -110,9 +113,9 @@ def fold_large_groups(system: System) -> dict[str, Key]:
 
 
 def fold_neighbours(system: System) -> dict[str, Key]:
-    """Return keys that merge devices with the same neighbours into one box; switches stay separate.
+    """Return keys that merge devices with the same neighbours into one box, even devices without a group.
 
-    It also merges devices that belong to no group.
+    Switches stay separate.
     """
     neighbours: dict[str, set[str]] = {name: set() for name in (*system.devices, *system.switches)}
     for link in system.links.values():
@@ -142,8 +145,8 @@ FOLDINGS: tuple[Folding, ...] = (fold_large_groups, fold_groups, fold_neighbours
 class BoxSummary:
     """Numbers of one box in a drawing: its streams by verdict, and its busiest device.
 
-    A stream is counted in the boxes of its source and its sink. ``inside`` is the load of links between members of the
-    box as text; it is empty without such links.
+    A stream counts in the boxes of its source and its sink. ``inside`` is the load of the links between members of the
+    box as text; without such links, it is empty.
     """
 
     box: Box
@@ -154,7 +157,7 @@ class BoxSummary:
 
     @property
     def cpu_text(self) -> str:
-        """CPU load as text: ``CPU 48 %``; ``CPU ≤ 48 %`` for a box of several devices; empty for switches."""
+        """CPU load as text: ``CPU 48 %``, or ``CPU ≤ 48 %`` for several devices; empty for switches."""
         if self.cpu is None:
             return ""
         most = "≤ " if len(self.box.members) > 1 else ""
@@ -185,10 +188,7 @@ class CableSummary:
 
     @property
     def ratio(self) -> float:
-        """Load of the busiest port, as a fraction of the rate of this port.
-
-        This load is the throughput. For an overloaded port, it is the requested load.
-        """
+        """Throughput of the busiest port as a fraction of its rate; requested load if the port is overloaded."""
         return self.port.asked_ratio if self.overloaded else min(self.port.load_ratio, 1.0)
 
     @property
@@ -226,7 +226,7 @@ def summarise(found: SystemPrediction, most_boxes: int = MOST_BOXES) -> Summary:
             counts[index][outcome] += 1
     inside = {one.cable.ends[0]: one.text for one in cables if one.cable.inside}
 
-    # Sort key for the busiest device of a box: utilisation, then busy cores. An unknown number counts as least.
+    # Sort key for the busiest device of a box: utilisation, then busy cores. An unknown number sorts first.
     def load(name: str) -> tuple[float, float]:
         cpu, cores = found.devices[name].cpu.value, found.devices[name].cpu_cores.value
         return (-1.0 if math.isnan(cpu) else cpu, -1.0 if math.isnan(cores) else cores)
@@ -252,15 +252,15 @@ def outcomes(found: SystemPrediction) -> dict[str, str]:
 
 
 WIDTH, HEIGHT = 156.0, 58.0
-"""Width and least height of a box [px]; a box with many cables is higher."""
+"""Width and least height of a box [px]. A box with many cables is higher."""
 GAP = 12.0
 """Vertical distance between two boxes in one column [px]."""
 LANE = 22.0
-"""Vertical distance between two cables that end at the same side of a box [px]."""
+"""Vertical distance between two cables at the same side of a box [px]."""
 BETWEEN, BEND = 150.0, 110.0
-"""Distance between two columns, and horizontal room for a cable within one column [px]."""
+"""Distance between two columns, and width of a curve that joins two boxes of one column [px]."""
 SWEEPS = 8
-"""Number of passes over the columns, in alternating directions, that order the rows by their neighbours."""
+"""Number of passes over the columns, in alternating directions. Each pass orders the rows by their neighbours."""
 
 Pair = tuple[int, int]
 """Pair of integers for the two ends of a cable: indices of boxes, or sides of boxes (see `EdgeRoute`)."""
@@ -290,8 +290,8 @@ class Place:
 class EdgeRoute:
     """Route of a cable between the edges of two boxes [px].
 
-    ``sides`` holds a number for each end of the cable: +1 at the right edge of a box, -1 at the left edge. ``labelled``
-    is the index of the end at which the load is drawn: 0 or 1.
+    ``sides`` holds a number for each end of the cable: +1 at the right edge of a box, -1 at the left edge.
+    ``labelled`` is the index (0 or 1) of the end with the load text.
     """
 
     ends: Pair
@@ -312,7 +312,12 @@ class Layout:
 
 
 def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> Layout:
-    """Place boxes and route the cables between them.
+    """Place boxes and route the cables between them. Columns follow hops; rows follow neighbours.
+
+    A forwarding box has several neighbours. Its column is its number of hops from one end of the system. A box with a
+    single neighbour is beside that neighbour: on the left in the first forwarding column, on the right in all others.
+    So a cable joins boxes in the same or in neighbouring columns, and crosses no box. A ring or mesh may have longer
+    cables.
 
     Parameters
     ----------
@@ -321,8 +326,7 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     pairs : sequence of (int, int)
         Indices of the two boxes that each cable joins; the two always differ.
     flows : mapping of (int, int) to float
-        Rate from one box to another, in any unit. The columns are ordered so that most of this traffic runs from left
-        to right.
+        Rate from one box to another, in any unit. Most of this traffic runs from left to right.
     """
     beside: list[dict[int, None]] = [{} for _ in range(count)]
     for a, b in pairs:
@@ -348,9 +352,9 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     places = place_boxes(rows, pairs, sides, bent)
     right = max(place.right for place in places) + (BEND if (last, 1) in bent else 0.0)
 
-    # Loads are drawn at the end in the column with more boxes. So all cables between two columns have
-    # their loads in the same column, and these do not overlap. Within a column, the load is drawn at
-    # the upper end.
+    # The load text of a cable is at its end in the column with more boxes. So all cables between two
+    # columns have their texts in the same column, and the texts do not overlap. Within a column, the
+    # text is at the upper end.
     labelled = []
     for a, b in pairs:
         first, second = column[a], column[b]
@@ -365,10 +369,7 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
 
 
 def assign_columns(neighbours: list[list[int]], flows: Mapping[Pair, float]) -> list[int]:
-    """Return the column of each box, counted from 0.
-
-    The column of a forwarding box follows from its hops. Each other box is beside its only neighbour.
-    """
+    """Return the column of each box, counted from 0; see `layout`."""
     column = [0] * len(neighbours)
     surplus = [0.0] * len(neighbours)  # sent minus received rate
     for (a, b), flow in flows.items():
@@ -413,9 +414,9 @@ def _hops(start: int, neighbours: list[list[int]], among: Iterable[int]) -> dict
 
 
 def order_rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]]:
-    """Return the boxes in each column, from top to bottom.
+    """Return the boxes in each column from top to bottom, sorted by the mean position of their neighbours.
 
-    Boxes are sorted by the mean position of their neighbours (barycentre method).
+    This is the barycentre method of:
 
     K. Sugiyama, S. Tagawa and M. Toda, Methods for visual understanding of hierarchical system structures,
     IEEE Transactions on Systems, Man, and Cybernetics 11(2), 1981.
@@ -446,7 +447,7 @@ def order_rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]
 def place_boxes(
     rows: list[list[int]], pairs: Sequence[Pair], sides: Sequence[Pair], bent: set[Pair]
 ) -> tuple[Place, ...]:
-    """Return the rectangle of each box. ``bent`` holds each (column, side) with cables inside the column."""
+    """Return the rectangle of each box. ``bent`` holds each (column, side) with cables within the column."""
     lanes: dict[Pair, int] = {}
     for pair, at in zip(pairs, sides, strict=True):
         for end in zip(pair, at, strict=True):

@@ -1,9 +1,9 @@
-"""Draw a system as SVG: devices and switches as boxes, links as cables; and the streams of a drawing as JSON.
+"""Draw a system as SVG: devices and switches as boxes, links as cables. List its streams as JSON for the browser.
 
 The colour of a cable shows the load; the thickness shows the line rate. Each box shows the number of its streams by
 verdict.
 
-The file is self-contained. Its colours follow the reader's colour scheme (light or dark), all numbers are texts, and
+The file is self-contained. Its colours follow the reader's colour scheme (light or dark). All numbers are texts, and
 ``<title>`` elements show details under the pointer. The same system gives the same bytes.
 """
 
@@ -43,14 +43,16 @@ STYLES = Path(__file__).with_name("system_drawing.css")
 MARGIN = 16.0
 ABOVE_LEGEND = 26.0
 LEAST_WIDTH = 560.0
-"""Least width of a system drawing [px], so that the legend has room."""
+"""Least width of a system drawing [px]. The legend needs this width."""
 UNLIMITED_BPS = 1e9
-"""Assumed rate of an unlimited stream, for the arrangement of boxes [b/s]."""
+"""Rate of an unlimited stream for the arrangement of boxes [b/s]; assumed."""
 
 
 def system_svg(found: SystemPrediction) -> str:
     """Draw a predicted system as a complete SVG document.
 
+    Examples
+    --------
     >>> from icmodel.system import load, predict
     >>> svg = system_svg(predict(load("lab-udp-overload")))
     >>> svg[:4], svg.count('class="box"')
@@ -60,7 +62,7 @@ def system_svg(found: SystemPrediction) -> str:
 
 
 def drawing(system: System, summary: Summary) -> Markup:
-    """Draw a system as SVG, from its boxes and cables with their numbers."""
+    """Draw a system as SVG from the numbers of its boxes and cables."""
     made = arranged(system, summary.shape)
     width = max(made.width, LEAST_WIDTH)
     entries, lower = legend(summary, width, made.height + ABOVE_LEGEND)
@@ -90,7 +92,7 @@ def drawing(system: System, summary: Summary) -> Markup:
 
 
 def arranged(system: System, folded: Shape) -> Layout:
-    """Return the layout of boxes and cables, in which most requested traffic runs from left to right."""
+    """Return the layout of boxes and cables. Most requested traffic runs from left to right."""
     flows: dict[tuple[int, int], float] = {}
     for stream in system.streams.values():
         request_bps = stream.requested_goodput_bps
@@ -119,11 +121,11 @@ def described(system: System, summary: Summary) -> str:
 
 _NARROW, _WIDE = frozenset("iljtfrI.,:;|!'()[] -"), frozenset("mwMW@%—…→←×≤≥✓✗")
 NARROW, USUAL, CAPITAL, WIDE = 0.36, 0.58, 0.73, 0.98
-"""Widths of characters in a common sans-serif font [em], rounded up."""
+"""Widths of characters in common sans-serif fonts [em], rounded up."""
 BOLD_PX, SMALL_PX = 15.0, 11.0
 """Font sizes for the computation of text widths [px]: bold names, and small texts.
 
-Names are 12.5 px high. Bold text is a fifth wider, so its width is computed with 15 px.
+Names have a font of 12.5 px. Bold text is a fifth wider, like a font of 15 px.
 """
 
 
@@ -146,9 +148,9 @@ def width_px(text: str, size_px: float) -> float:
 
 
 def shortened(text: str, size_px: float, room_px: float) -> str:
-    """Shorten a text to a width [px], by an ellipsis in the middle.
+    """Shorten a text to a width [px], with an ellipsis in the middle.
 
-    The end is kept, since the names of a group's members differ at the end.
+    The names of a group's members differ at the end, so the end is kept.
     """
     text = " ".join(text.split())
     if width_px(text, size_px) <= room_px:
@@ -165,9 +167,9 @@ def shortened(text: str, size_px: float, room_px: float) -> str:
 
 LOADS = ((0.0, "idle"), (0.25, "to 25 %"), (0.5, "to 50 %"), (0.75, "to 75 %"), (1.0, "to 100 %"))
 """Colour classes of cables: greatest load of each class, and its text in the legend."""
-BEYOND = "asked for more than 100 %"
+BEYOND = "over 100 % requested"
 THINNEST, THICKEST = 1.5, 8.0
-"""Least and greatest thickness of a drawn cable [px]; cables of at most 100 Mb/s have the least."""
+"""Least and greatest thickness of a drawn cable [px]. Cables of at most 100 Mb/s have the least."""
 OFF = (6.0, 5.0)
 """Distances of a cable's load text from the box and from the cable [px]."""
 
@@ -197,7 +199,7 @@ def cable_svg(one: CableSummary, route: EdgeRoute) -> Markup:
 
 
 def number_svg(one: CableSummary, route: EdgeRoute) -> Markup:
-    """Draw the load text of a cable. All load texts are drawn after the cables, so that they are on top."""
+    """Draw the load text of a cable. The texts come after all cables in the file, so they are on top."""
     (x, y), side = (route.start, route.end)[route.labelled], route.sides[route.labelled]
     return element(
         "text",
@@ -218,18 +220,18 @@ def number_text(one: CableSummary, route: EdgeRoute) -> str:
 
 
 def load_class(ratio: float) -> int:
-    """Return the index in `LOADS` of the class of a load; for a load above 100 %, the index after the last."""
+    """Return the index in `LOADS` of the class of a load. A load above 100 % has the index after the last."""
     return next((index for index, (most, _) in enumerate(LOADS) if ratio <= most), len(LOADS))
 
 
 def thickness(rate_bps: float) -> float:
-    """Return the thickness of a drawn cable [px]; ten times the line rate gives 1.5 times the thickness."""
+    """Return the thickness of a drawn cable [px]. Ten times the line rate gives 1.5 times the thickness."""
     return min(max(THINNEST * math.pow(1.5, math.log10(rate_bps / 1e8)), THINNEST), THICKEST)
 
 
 def load_text(one: CableSummary) -> str:
     """Return the load of a cable as text: ``75 % of 10 Gb/s``, with the requested load if overloaded."""
-    request = f", asked for {percent(one.port.asked_ratio)}" if one.overloaded else ""
+    request = f", requested {percent(one.port.asked_ratio)}" if one.overloaded else ""
     return f"{percent(one.port.load_ratio)} of {units.format_bps(one.rate_bps)}{request}"
 
 
@@ -239,9 +241,9 @@ MARKS = {MET: "✓", UNDECIDED: "?", NOT_MET: "✗", NOT_JUDGED: "–"}
 KINDS = {MET: "met", UNDECIDED: "undecided", NOT_MET: "not-met", NOT_JUDGED: "not-judged"}
 """Sign of each verdict (``MARKS``), and CSS class of the sign (``KINDS``)."""
 LINE, MOST_LINES = 16.0, 4
-"""Distance between the text lines in a box [px], and greatest number of lines at this distance."""
+"""Distance between the text lines in a box [px], and maximum number of lines at this distance."""
 ROOM = WIDTH - 12
-"""Greatest width of the texts in a box of the drawing [px]."""
+"""Maximum width of the texts in a box of the drawing [px]."""
 
 
 def box_svg(system: System, one: BoxSummary, place: Place) -> Markup:
@@ -305,14 +307,14 @@ def box_svg(system: System, one: BoxSummary, place: Place) -> Markup:
 ROW, APART, SWATCH = 20.0, 18.0, 26.0
 """Lengths in the legend [px]: distance between rows, distance between entries, length of a sample line."""
 MOST_RATES = 6
-"""Maximum number of line rates in the legend. If there are more, only the least and the greatest are shown."""
+"""Maximum number of line rates in the legend. With more rates, it shows only the least and the greatest."""
 
 Entry = tuple[Markup | None, str, str]
 """Entry of the legend: sample line or None, CSS class of the text, and the text."""
 
 
 def legend(summary: Summary, width: float, top: float) -> tuple[list[Markup], float]:
-    """Draw the legend, wrapped to a width [px], and return its elements and its lower edge [px]."""
+    """Draw the legend within a width [px]. Return its elements and its lower edge [px]."""
     drawn: list[Markup] = []
     y = top
     for group in legend_entries(summary):
@@ -358,7 +360,7 @@ def legend_entries(summary: Summary) -> tuple[list[Entry], list[Entry], list[Ent
 
 
 MOST_STREAMS = 400
-"""Maximum number of streams listed beside the drawing of a system, the worst first."""
+"""Maximum number of streams beside the drawing of a system, the worst first."""
 
 
 def stream_paths(found: SystemPrediction, summary: Summary) -> Iterator[dict[str, Any]]:

@@ -41,18 +41,18 @@ from icmodel.system.prediction.streams import TAKEN, VIRTUAL
 
 BOUND_DIGITS = 3
 MOST_STREAMS = 200
-"""Maximum number of streams listed one by one, the worst first; the JSON document has all."""
+"""Maximum number of single streams in a table, the worst first. The JSON document has all."""
 
 
 # --- the conclusion ---------------------------------------------------------------------------
 
 
 def conclude(found: SystemPrediction) -> Conclusion:
-    """Return the conclusion on a system: whether it meets its requirements, in one sentence and in parts."""
+    """Return the conclusion on a system: a sentence with the verdict on its requirements, and further facts."""
     streams = ("Streams", counted_outcomes(found))
     groups = by_requirement(found.judged)
     if not groups:
-        sentence = "Undecided: every stream sends at unlimited rate, and nothing is required."
+        sentence = "Undecided: nothing is required, and every stream sends at unlimited rate."
         return Conclusion(found.verdict, sentence, (streams,))
     alike = sum(some[0].verdict.outcome == found.verdict for some in groups.values())
     worst = next(iter(groups.values()))[0]
@@ -85,15 +85,15 @@ def counted_outcomes(found: SystemPrediction) -> str:
 
 
 def about(one: Judged) -> str:
-    """Return the name of the stream or device to which a verdict applies."""
+    """Return the stream or device of a verdict, by name."""
     return one.device or one.stream
 
 
 def value_text(one: Judged) -> str:
     """Return the judged value of a requirement as text.
 
-    If the value is unknown, or its interval has no upper end, the interval is returned. The latency of a whole message
-    is marked as such.
+    If the value is unknown, or its interval has no upper end, the text is the interval. The latency of a whole message
+    has a mark.
     """
     verdict = one.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
@@ -108,7 +108,7 @@ def value_text(one: Judged) -> str:
 
 
 def reason(one: Judged) -> str:
-    """Return as text the reason why a requirement is met, not met or undecided."""
+    """Return the reason for a verdict on a requirement as text."""
     verdict = one.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     name, span = metric_name(metric), interval(metric, estimate)
@@ -135,7 +135,7 @@ def margin(one: Judged) -> str:
 def requirements(found: SystemPrediction) -> Iterator[Block]:
     """Yield a table of requirements, each with its worst stream or device.
 
-    A list of reasons follows for the requirements that are undecided or not met.
+    For the requirements that are not met or undecided, a list of reasons follows.
     """
     groups = by_requirement(found.judged)
     if not groups:
@@ -164,13 +164,13 @@ def requirements(found: SystemPrediction) -> Iterator[Block]:
         if verdict.outcome != MET and verdict.why:
             reasons.append(f"{name}: {verdict.why}")
     yield Table(
-        "Requirements, each by the stream or device that meets it least",
+        "Requirements, each for its worst stream or device",
         ("requirement", "worst", "limit", "margin", "verdict", "source"),
         tuple(rows),
         numbers=("margin",),
     )
     if reasons:
-        yield Items("Reasons of requirements that are not met, or undecided", tuple(reasons))
+        yield Items("Reasons of requirements that are not met or undecided", tuple(reasons))
 
 
 BOUND_PARTS = ("network", "hosts", "application")
@@ -178,19 +178,19 @@ BOUND_PARTS = ("network", "hosts", "application")
 
 
 def parts_table(found: SystemPrediction) -> Iterator[Table]:
-    """Yield a table of latency bounds split into parts, one row per latency requirement; nothing without a bound."""
+    """Yield a table of latency bounds by part, with a row for each latency requirement; nothing without a bound."""
     rows = tuple(tuple(map(Cell, row)) for row in parts_rows(found))
     if rows:
-        caption = "Worst case of times: what the network allows, what hosts and the application add"
+        caption = "Worst-case latencies: the parts of network, hosts and application"
         columns = ("requirement", "worst", *BOUND_PARTS, "bound")
         yield Table(caption, columns, rows, numbers=columns[2:])
 
 
 def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
-    """Yield a row of texts for each latency requirement: the greatest latency bound of its streams, split into parts.
+    """Yield a row of texts for each latency requirement: the greatest latency bound of its streams, by part.
 
-    If the time of a host is unknown, the row shows ``from`` and the sum of the known parts. If the device at the other
-    end states its latency, this latency counts as the known part of the hosts.
+    If the time of a host is unknown, the row shows ``from`` and the sum of the known parts. A latency stated by the
+    device at the other end then is the known part of the hosts.
     """
     for name, some in by_requirement(found.judged).items():
         sums = [
@@ -214,7 +214,7 @@ def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
 
 
 def stated_times(found: SystemPrediction, stream: str) -> StatedTimes:
-    """Return the times stated by the source and the sink of a stream; ``ends`` is empty if neither states a latency."""
+    """Return the times stated by source and sink of a stream. If neither states a latency, ``ends`` is empty."""
     one = found.system.streams[stream]
     return StatedTimes(one, found.system.hosts_without_dataset(one))
 
@@ -228,7 +228,7 @@ Streams = Sequence[StreamPrediction]
 def streams(found: SystemPrediction) -> Iterator[Block]:
     """Yield tables of groups and of single streams, and a note on the scope of the latency bounds.
 
-    A group is represented by its worst stream.
+    The row of a group shows its worst values.
     """
     of = outcomes(found)
     groups = dict(by_group(found))
@@ -252,11 +252,11 @@ def streams(found: SystemPrediction) -> Iterator[Block]:
     ]
     sentences += [f"no bound: {one.no_bound}" for one in found.streams.values() if one.no_bound]
     if sentences:
-        yield Items("What the bounds are", tuple(dict.fromkeys(sentences)))
+        yield Items("Methods of the bounds", tuple(dict.fromkeys(sentences)))
 
 
 def _flow_table(caption: str, named: Mapping[str, Streams], of: dict[str, str]) -> Table:
-    """Make a table of request, goodput, loss, bottleneck and verdict; a row has the worst values of its streams."""
+    """Make a table of request, goodput, loss, bottleneck and verdict. A row has the worst values of its streams."""
     rows = []
     for name, some in named.items():
         stream = some[0].stream
@@ -273,9 +273,7 @@ def _flow_table(caption: str, named: Mapping[str, Streams], of: dict[str, str]) 
         rows.append(
             (
                 Cell(name, f"{plural(len(some), 'stream')}, {kind}" if len(some) > 1 else kind),
-                Cell(
-                    units.format_bps(request_bps) if math.isfinite(request_bps) else "all there is"
-                ),
+                Cell(units.format_bps(request_bps) if math.isfinite(request_bps) else "unlimited"),
                 _worst_cell("goodput_bps", some),
                 _worst_cell("loss_rate", some),
                 Cell(by, note=more),
@@ -287,7 +285,7 @@ def _flow_table(caption: str, named: Mapping[str, Streams], of: dict[str, str]) 
 
 
 def _time_table(caption: str, named: Mapping[str, Streams]) -> Table:
-    """Make a table of latencies; a row has the worst latencies and the greatest bound of its streams."""
+    """Make a table of latencies. A row has the worst latencies and the greatest bound of its streams."""
     rows = []
     for name, some in named.items():
         bound = greatest_bound(some)
@@ -306,7 +304,7 @@ def _time_table(caption: str, named: Mapping[str, Streams]) -> Table:
 def _worst_cell(metric: str, some: Streams) -> Cell:
     """Return a table cell with the worst value of a metric among streams, its interval and its basis."""
     if grows(metric, some):
-        return Cell("grows", note="less passes than is produced")
+        return Cell("grows", note="less arrives than is produced")
     estimate = worst_estimate(metric, some)
     return Cell("unknown") if estimate is None else estimate_cell(metric, estimate)
 
@@ -344,8 +342,8 @@ def links(summary: Summary) -> Table:
                 Cell(most, note="" if port.backlog_bound_bytes is None else "bound"),
             )
         )
-    columns = ("link", "rate", "passing", "asked for", "mean queue", "queue bound")
-    caption = "Links as they are drawn, each by its busiest port, the busiest first"
+    columns = ("link", "rate", "passing", "requested", "mean queue", "queue bound")
+    caption = "Links of the drawing, each with its busiest port, the busiest first"
     return Table(caption, columns, tuple(rows), numbers=columns[1:])
 
 
@@ -371,12 +369,12 @@ def devices(found: SystemPrediction, summary: Summary) -> Table:
             )
         )
     columns = ("device", "cores", "CPU", "busy cores", "busiest core", "streams")
-    caption = "Devices as they are drawn, each by its busiest"
+    caption = "Devices of the drawing, each with its busiest member"
     return Table(caption, columns, tuple(rows), numbers=columns[1:5])
 
 
 def stated_devices(found: SystemPrediction) -> Iterator[Table]:
-    """Yield a table of the devices that state their own latency and core time; nothing without such devices."""
+    """Yield a table of the devices with stated latency and core time; nothing without such devices."""
     stated = [one for one in found.system.devices.values() if one.latency_s is not None]
     groups = group_by_key(
         ((one.group, one.latency_s, one.core_time_s, one.source), one) for one in stated
@@ -391,7 +389,7 @@ def stated_devices(found: SystemPrediction) -> Iterator[Table]:
         for (group, latency_s, core_time_s, source), some in groups.items()
     )
     if rows:
-        caption = "Devices that state their own times; these are taken as stated, not measured"
+        caption = "Devices with stated times; these times are not measured"
         columns = ("device", "latency of a frame", "core time of a frame", "source")
         yield Table(caption, columns, rows, numbers=columns[1:3])
 
@@ -415,7 +413,7 @@ def by_group(found: SystemPrediction) -> dict[str, list[StreamPrediction]]:
 def worst_estimate(metric: str, some: Iterable[StreamPrediction]) -> Estimate | None:
     """Return the worst estimate among streams: the least goodput, or the greatest value of another metric.
 
-    The result is None if no stream has a value.
+    If no stream has a value, the result is None.
     """
     estimates = [one.metrics[metric] for one in some if metric in one.metrics]
     known = [estimate for estimate in estimates if not estimate.absent]
@@ -431,7 +429,7 @@ def grows(metric: str, some: Iterable[StreamPrediction]) -> bool:
 
 
 def limits(some: Iterable[StreamPrediction]) -> tuple[str, str]:
-    """Return two texts: the first stream's bottleneck with its location, and ``and 2 more`` for other bottlenecks."""
+    """Return two texts: the first stream's bottleneck with its location, and the number of others: ``and 2 more``."""
     places = ((limit_name(one.bottleneck) or "unknown", one.bottleneck_at) for one in some)
     first, *more = dict.fromkeys(f"{by} at {at}" if at else by for by, at in places)
     return first, f"and {len(more)} more" if more else ""
@@ -444,7 +442,7 @@ def greatest_bound(some: Streams) -> LatencyBound | None:
 
 
 def bound_text(some: Streams, digits: int = BOUND_DIGITS) -> str:
-    """Return as text the greatest latency bound of streams and its scope; ``none`` if a stream has no bound."""
+    """Return the greatest latency bound of streams as text, with its scope; ``none`` if a stream has no bound."""
     bound = greatest_bound(some)
     if bound is None:
         return "none"
@@ -453,7 +451,7 @@ def bound_text(some: Streams, digits: int = BOUND_DIGITS) -> str:
 
 
 def bound_scope(bound: LatencyBound) -> str:
-    """Return the scope of a latency bound as text; empty if it covers all frames between the applications."""
+    """Return the scope of a latency bound as text; empty for all frames between the applications."""
     if NETWORK in bound.covers:
         return "(network)"
     parts = ["arriving"] if {ARRIVING, TAKEN} & set(bound.covers) else []
@@ -463,7 +461,7 @@ def bound_scope(bound: LatencyBound) -> str:
 
 
 def queue_texts(port: PortPrediction) -> tuple[str, str]:
-    """Return two texts on the queue of a port: its mean size, and the upper bound of its size."""
+    """Return two texts on the queue of a port: its mean size and its greatest size."""
     mean, most = port.backlog_mean_bytes, port.backlog_bound_bytes
     least = "up to " if mean.low == 0 and mean.value == most else ""
     return (

@@ -34,7 +34,7 @@ from icmodel.report.blocks import (
 )
 from icmodel.report.verdicts import (
     conclude,
-    finding_rests,
+    finding_basis,
     finding_text,
     headroom_text,
     limit_text,
@@ -44,14 +44,14 @@ from icmodel.requirement import MET, NOT_MET, SIGNS, outcome_text
 from icmodel.table import GAP, padded
 from icmodel.usecase import Answer, Evaluation, Finding
 
-READINGS = "read another way, which decides nothing"
-STRICT = "Judged strictly: what is met on assumed or extrapolated rows is undecided."
+READINGS = "alternative readings, not counted"
+STRICT = "Judged strictly: requirements met on assumed or extrapolated rows count as undecided."
 
 
 def evaluation_text(evaluation: Evaluation, *, why: bool = False, width: int = WIDTH) -> str:
     """Return an evaluation as text: the verdict, and a line for each requirement.
 
-    For a requirement that is not met, the line names a change that would meet it. For an undecided one, it names a
+    The line of a failed requirement names a sufficient change. The line of an undecided requirement names a
     measurement that would decide it.
 
     Parameters
@@ -59,7 +59,7 @@ def evaluation_text(evaluation: Evaluation, *, why: bool = False, width: int = W
     why : bool
         Also print the basis of each verdict, derivations, predictions, reasons and known limits.
     width : int
-        Greatest number of characters of a line.
+        Maximum number of characters in a line.
 
     Examples
     --------
@@ -148,13 +148,13 @@ def _why(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
 
 
 def _findings(
-    caption: str, findings: Iterable[Finding], told: Callable[[Finding], Iterable[str]]
+    caption: str, findings: Iterable[Finding], parts_of: Callable[[Finding], Iterable[str]]
 ) -> Table:
-    """Return a table of judged requirements: the verdict, and the joined texts that ``told`` yields."""
+    """Return a table of judged requirements: the verdict, and the joined texts of ``parts_of``."""
     rows = tuple(
         (
             Cell("", outcome=finding.outcome),
-            Cell("; ".join(dict.fromkeys(part for part in told(finding) if part))),
+            Cell("; ".join(dict.fromkeys(part for part in parts_of(finding) if part))),
         )
         for finding in findings
     )
@@ -162,10 +162,10 @@ def _findings(
 
 
 def _judged(finding: Finding) -> Iterator[str]:
-    """Yield the parts of the short text on a judged requirement.
+    """Yield the parts of the short text on a judged requirement: its value and its limit.
 
-    The value and its limit come first. The margin follows if the requirement is undecided or not met. The last part is
-    a change that would meet the requirement, or a measurement that would decide it.
+    If the requirement is not met or undecided, its margin follows. The last part is then a sufficient change, or a
+    measurement that would decide.
     """
     yield finding_text(finding)
     if finding.outcome != MET:
@@ -178,13 +178,13 @@ def _judged(finding: Finding) -> Iterator[str]:
 
 
 def _explained(finding: Finding) -> Iterator[str]:
-    """Yield the parts of the long text on a judged requirement, from its value to remedies and reasons."""
+    """Yield the parts of the long text on a judged requirement: value, basis, limit, margins, remedy and reasons."""
     verdict = finding.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     span, value = interval(metric, estimate), estimated(metric, estimate)
     shown = span if finding.grows else f"{value} ({span})" if span else value
     yield f"{finding.title}: {metric_name(metric)} {shown}"
-    yield finding_rests(finding)
+    yield finding_basis(finding)
     yield limit_text(verdict)
     yield headroom_text(finding)
     yield margin_text(verdict)
@@ -222,13 +222,10 @@ def _predicted(answer: Answer) -> Iterator[Block]:
 # --- rendering of a page -------------------------------------------------------------------------
 
 LEAST_ROOM = 20
-"""Least width for the text after the start of a line [characters]; with less width, the line is not wrapped."""
+"""Least width for the text after the start of a line [characters]. If less width is left, the line is not wrapped."""
 
 Line = tuple[str, str]
-"""One line of a text page: its start (such as ``- ``), and the text after it.
-
-Wrapped lines are indented to the first character of the text (hanging indent).
-"""
+"""Line of a text page: its start (such as ``- ``) and its text. A wrapped text has a hanging indent."""
 
 
 def page_text(content: Page, width: int = WIDTH) -> str:
@@ -237,7 +234,7 @@ def page_text(content: Page, width: int = WIDTH) -> str:
     Parameters
     ----------
     width : int
-        Greatest number of characters of a line.
+        Maximum number of characters in a line.
     """
     answer = content.answer
     lines = [
@@ -274,7 +271,7 @@ def blocks_text(blocks: Iterable[Block], width: int = WIDTH) -> str:
 
 
 def _printed(lines: Iterable[Line], width: int) -> str:
-    """Wrap lines to a width, and replace each control character by ``�`` so that no text controls the terminal."""
+    """Wrap lines to a width. Each control character becomes ``�``, so no text can control the terminal."""
     printed = []
     for start, text in lines:
         parts = [f"{start}{text}"]
@@ -326,7 +323,7 @@ def _fold(block: Fold) -> Iterator[Line]:
 
 @show.register
 def _table(block: Table) -> Iterator[Line]:
-    """Render a table as text, with columns aligned by spaces. The last column is wrapped."""
+    """Render a table as text. Spaces align the columns; the last column is wrapped."""
 
     def cell_text(cell: Cell) -> str:
         outcome = outcome_text(cell.outcome) if cell.outcome else ""

@@ -1,4 +1,4 @@
-"""Tables, plot and report of a validation: errors and coverage on dataset rows left out of the fit."""
+"""Report of a validation: errors and coverage of left-out dataset rows, as a page, tables and a plot."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from icmodel.report.blocks import (
     Text,
 )
 from icmodel.report.blocks import Table as Shown
-from icmodel.report.front import command, name_cell, repeat, rest_text, sentences
+from icmodel.report.front import command, more_requirements, name_cell, repeat, sentences
 from icmodel.report.masthead import PLAIN, Masthead
 from icmodel.report.vega import COLOURS, LIMIT, PREDICTED, Row, nominal_channels
 from icmodel.report.verdicts import margin_text
@@ -48,13 +48,13 @@ from icmodel.validate.scores import Coverage, Score
 from icmodel.validate.validation import HELD_OUT, KINDS, LEAVE_ONE, ValidationOptions
 
 LIKE_QUESTIONS = (LEAVE_ONE, HELD_OUT)
-"""Kinds of cross-validation folds that resemble a user's questions, and decide the verdict.
+"""Kinds of cross-validation folds that resemble a user's questions. They alone decide the verdict.
 
 The other kinds leave out whole regions of the data.
 """
 MOST_REASONS = 3
-"""Maximum number of reasons for unanswered rows that are listed for each metric."""
-RULE = "errors are relative; those of ratios (loss_rate, CPU shares) absolute"
+"""Maximum number of listed reasons for unanswered rows, by metric."""
+RULE = "errors are relative; errors of ratios (loss_rate, CPU shares) are absolute"
 
 
 def page(found: Validation, masthead: Masthead = PLAIN, file: str = "") -> Page:
@@ -86,7 +86,7 @@ def page(found: Validation, masthead: Masthead = PLAIN, file: str = "") -> Page:
     )
     return Page(
         title=f"{data.id}: validation of {found.variant}",
-        question=f"Do the 90 % intervals of {found.variant} hold rows that were kept from it, and how far off is it?",
+        question=f"Do the 90 % intervals of {found.variant} contain left-out rows, and how large are its errors?",
         basis=f"{data.title} ({data.id}), variant {found.variant}",
         answer=conclude(found, judged),
         sections=tuple(sections),
@@ -124,8 +124,7 @@ Tried = tuple[Trial, Score, Verdict]
 def verdicts(found: Validation) -> list[Tried]:
     """Judge the coverage of each metric, the worst first.
 
-    Only folds that resemble a user's questions (`LIKE_QUESTIONS`) are judged. If there are no such folds, all folds are
-    judged.
+    Only folds that resemble a user's questions (`LIKE_QUESTIONS`) are judged. Without such folds, all folds are judged.
     """
     deciding = [trial for trial in found.trials if trial.kind in LIKE_QUESTIONS] or found.trials
     judged = []
@@ -198,7 +197,7 @@ def _front(found: Validation, judged: Sequence[Tried], line: str) -> Front:
             )
         )
     columns = ("metric", "median error", "covered", "required", "margin", "based on", "verdict")
-    caption = "Share of left-out rows inside their 90 % interval, the worst first; below stands the 95 % interval of the share"
+    caption = "Share of left-out rows inside their 90 % interval, the worst first. Below it is its 95 % interval"
     doubts = [
         f"{metric_name(score.metric)}, {trial.kind}: {plural(score.unanswered, 'left-out row')} without an answer."
         for trial, score, _ in sorted(judged, key=lambda one: -one[1].unanswered)
@@ -213,7 +212,9 @@ def _front(found: Validation, judged: Sequence[Tried], line: str) -> Front:
         doubts.append(
             f"{plural(len(found.too_few), 'metric')} with too few rows to score: {', '.join(found.too_few)}."
         )
-    doubts.append("Left-out rows are of the dataset's own hosts; other hosts may be farther off.")
+    doubts.append(
+        "Left-out rows are from the dataset's own hosts. Errors on other hosts may be larger."
+    )
     change = [
         f"More rows of {metric_name(score.metric)}: now {plural(score.n, 'row')}, {_coverage(score.coverage)[0]} inside."
         for _, score, verdict in judged
@@ -222,13 +223,15 @@ def _front(found: Validation, judged: Sequence[Tried], line: str) -> Front:
     change.append(
         "Another variant: icmodel validate with --variant hybrid, corrected or appendix-h."
     )
-    picture, title = None, f"Errors of {found.variant} on rows kept from it"
+    picture, title = None, f"Errors of {found.variant} on left-out rows"
     with suppress(ReportError):  # no row has a payload
         plot = error_plot(found)
         picture = Figure(title, f"{title}, over the payload.", title, plot, Shown("", (), ()))
     return Front(
         numbers=Shown(caption, columns, tuple(rows), numbers=columns[1:4]),
-        more=rest_text([one.outcome for *_, one in judged], "the tables of each kind of fold"),
+        more=more_requirements(
+            [one.outcome for *_, one in judged], "the tables of each kind of fold"
+        ),
         picture=picture,
         change=sentences(change, MOST_CHANGES),
         buy=(("to buy", "nothing: a validation measures a model"),),
@@ -248,10 +251,7 @@ def _shown(caption: str, table: Table[str]) -> Shown:
 
 
 def scores_table(validation: Validation, trial: Trial) -> Table[str]:
-    """Return a table of errors, coverage and noise by metric.
-
-    For held-out runs, the table also has the noise of repeated runs.
-    """
+    """Return a table of errors, coverage and noise by metric. For held-out runs, it adds the noise of repeats."""
     held_out = trial.kind == HELD_OUT
     errors = ("#median", "#p25", "#p75", "#p95", "#greatest")
     columns = ("metric", "#rows", "#points", *errors, "#covered", "95 % of it", "#half width")
@@ -280,9 +280,12 @@ def scores_table(validation: Validation, trial: Trial) -> Table[str]:
 
 
 def error_text(of: str, number: float | None) -> str:
-    """Return a prediction error as text.
+    """Return a prediction error as text: relative in per cent, absolute as a plain number, unknown as a dash.
 
-    A relative error is in per cent, an absolute error is a plain number, and an unknown error is a dash.
+    Parameters
+    ----------
+    of : str
+        Kind of the error: `ABSOLUTE`, or relative.
     """
     if number is None or math.isnan(number):
         return "–"
@@ -340,7 +343,7 @@ def worst_table(data: Dataset, trial: Trial) -> Table[str]:
 
 
 def point_text(data: Dataset, point: Point) -> str:
-    """Return a dataset row as text: protocol, options, and each count (such as cores) that is not the default."""
+    """Return a dataset row as text: protocol, options, and the counts (such as cores) other than the default."""
     parts = [point.protocol, *(f"{a}={value}" for a, value in data.options_of(point).items())]
     for name, usual in (("cores", None), ("switches", 0), ("endpoints", 1)):
         count = getattr(point, name)
@@ -363,29 +366,29 @@ def unanswered_lines(trial: Trial) -> list[str]:
 
 
 HEIGHT = 150
-LEAST = 1e-4
-"""Least error on the logarithmic axis; smaller errors are drawn at this value."""
+LEAST_ERROR = 1e-4
+"""Least error on the logarithmic axis. Smaller errors are drawn at this value."""
 FEW_SIZES = 6
-"""Maximum number of payloads that are all labelled on the axis; with more, powers of two are labelled."""
+"""Maximum number of payloads for which the axis labels each. With more payloads, it labels powers of two."""
 SCALE: Spec = {"type": "log", "nice": False, "padding": 8}
 """Vega-Lite scale of both axes of an error plot: logarithmic, with 8 px padding."""
-_LOWEST = f"datum.label === '' ? '' : (datum.value < {1.01 * LEAST} ? '≤ ' : '')"
+_LOWEST = f"datum.label === '' ? '' : (datum.value < {1.01 * LEAST_ERROR} ? '≤ ' : '')"
 PERCENT = f"{_LOWEST} + format(datum.value * 100, '~r')"
 SHARES = f"{_LOWEST} + format(datum.value, '~r')"
-"""Vega expressions for the labels of an error axis; the lowest label begins with ``≤``."""
-HELD, MISSED, NONE = "interval holds it", "interval misses it", "no interval"
+"""Vega expressions for the labels of an error axis. The lowest label begins with ``≤``."""
+HELD, MISSED, NONE = "inside its interval", "outside its interval", "no interval"
 MARKS = {HELD: COLOURS[PREDICTED], MISSED: COLOURS[LIMIT], NONE: QUIET}
 SHAPES = {HELD: "circle", MISSED: "cross", NONE: "square"}
-"""Shape of a point in an error plot (colour: ``MARKS``).
+"""Shape of a point in an error plot: the measured value is inside or outside the interval, or there is no interval.
 
-It shows whether the predicted interval contains the measured value, misses it, or is unknown.
+``MARKS`` has the colours.
 """
 NOISE, MEDIAN = "noise of one run", "median error"
 DASHES = {MEDIAN: [1, 0], NOISE: [4, 3]}
 
 
 def error_plot(found: Validation) -> Spec:
-    """Make the Vega-Lite specification of a validation: one plot for each metric, with errors over the payload.
+    """Make the Vega-Lite specification of a validation: for each metric, a plot of errors over the payload.
 
     Horizontal lines show the median error and the noise of one run.
 
@@ -414,7 +417,7 @@ def error_plot(found: Validation) -> Spec:
     return {
         "$schema": SCHEMA,
         "title": {
-            "text": f"Errors of {found.variant} on rows kept from it",
+            "text": f"Errors of {found.variant} on left-out rows",
             "subtitle": found.data.id,
             "anchor": "start",
             "fontSize": 15,
@@ -431,9 +434,9 @@ def _plot(
 ) -> Spec:
     """Make the error plot of one metric for one trial (kind of cross-validation fold)."""
     score = trial.metrics[metric].score
-    lines: list[Row] = [{"line": MEDIAN, "error": max(score.errors.median, LEAST)}]
+    lines: list[Row] = [{"line": MEDIAN, "error": max(score.errors.median, LEAST_ERROR)}]
     if metric in found.noise:
-        lines.append({"line": NOISE, "error": max(found.noise[metric].run, LEAST)})
+        lines.append({"line": NOISE, "error": max(found.noise[metric].run, LEAST_ERROR)})
     title, labels = ("relative error [%]", PERCENT)
     if score.kind == ABSOLUTE:
         title, labels = ("absolute error", SHARES)
@@ -487,7 +490,7 @@ def _plot(
 
 
 def error_rows(trial: Trial, metric: str) -> list[Row]:
-    """Return the points of an error plot: one for each left-out dataset row with a payload and a prediction."""
+    """Return the points of an error plot, one for each left-out dataset row that has a payload and a prediction."""
     rows: list[Row] = []
     for one in trial.outcomes:
         if one.point.metric != metric or one.estimate.absent or one.point.payload_bytes is None:
@@ -496,7 +499,7 @@ def error_rows(trial: Trial, metric: str) -> list[Row]:
         rows.append(
             {
                 "payload_bytes": one.point.payload_bytes,
-                "error": max(one.error, LEAST),
+                "error": max(one.error, LEAST_ERROR),
                 "interval": NONE if one.covered is None else HELD if one.covered else MISSED,
                 "said": f"{predicted}, measured {measured}",
                 "source": one.point.source,

@@ -1,4 +1,4 @@
-"""Vega-Lite specification of a plot: encodings, axes and layers for given numbers."""
+"""Vega-Lite specification of a plot: encodings, axes and layers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from icmodel.plotting import (
 )
 
 Row = dict[str, object]
-"""Data of one plotted point, by field: values in SI units, and texts of the tooltip."""
+"""Data of one plotted point by field: values in SI units, and texts of its tooltip."""
 Data = Mapping[str, list[Row]]
-"""Data of a plot, by the name of the layer that draws them."""
+"""Data of a plot, by the name of their layer."""
 
 SUBTITLE = 68
-"""Maximum number of characters in a line of the subtitle; such a line is about as wide as a plot."""
+"""Maximum number of characters in a line of the subtitle. 68 characters are about as wide as a plot."""
 
 PREDICTED, THEORY, REQUESTED, LIMIT, HERE = (
     "predicted",
@@ -43,12 +43,12 @@ COLOURS = {
     LIMIT: "#b3261f",
     HERE: "#c2410c",
 }
-"""Colour of each line of a plot, distinguishable with any colour vision. Each line also has its own dash."""
+"""Colour of each line of a plot. Any colour vision can tell the colours apart. Each line also has its own dash."""
 DASHES = {PREDICTED: [1, 0], THEORY: [2, 3], REQUESTED: [6, 3], LIMIT: [8, 2, 2, 2]}
 SHADES = (PAPER, "#c3cad2", "#7d8793")
 """Fill colours of plotted dataset rows: white for the scenario's payload, two greys for other payloads."""
 OTHERS = len(SHADES) - 1
-"""Maximum number of other payloads in a plot that have separate fill colours."""
+"""Maximum number of other payloads in a plot with separate fill colours."""
 SHAPES = {
     "measured": "circle",
     "tabulated": "square",
@@ -58,7 +58,7 @@ SHAPES = {
     "assumed": "triangle-down",
     HERE: "circle",
 }
-"""Symbol of a plotted dataset row by its basis (kind of evidence). The scenario itself is a filled circle."""
+"""Symbol of a plotted dataset row by its basis (kind of evidence). The scenario is a filled circle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class _Plot:
     def x(self) -> Spec:
         """Vega-Lite encoding of the x axis.
 
-        A payload axis is logarithmic. A load axis is logarithmic if the requested load would not be visible linearly.
+        A payload axis is logarithmic. A load axis is logarithmic if the requested load is too small for a linear axis.
         """
         layers = ("predicted", "benchmarked")
         xs = [x for layer in layers for x in _numbers(self.field, self.data[layer])]
@@ -153,7 +153,7 @@ class _Plot:
         """Vega-Lite encoding of the y axis.
 
         A time axis is logarithmic if the times span a factor above 30. A rate axis [b/s] is logarithmic if the
-        prediction or the limit would not be visible linearly.
+        prediction or the limit is too small for a linear axis.
         """
         metric = self.metric
         drawn = [number for rows in self.data.values() for number in _numbers(metric, rows)]
@@ -189,10 +189,7 @@ class _Plot:
 
     @property
     def groups(self) -> dict[str, Row]:
-        """One plotted dataset row for each entry of the legend.
-
-        The entries are sorted by basis (kind of evidence), the strongest first, and then by shade.
-        """
+        """One plotted dataset row for each legend entry, sorted by basis (strongest evidence first), then by shade."""
 
         def strength(row: Row) -> tuple[int, int]:
             return BASES.index(str(row["basis"])), int(str(row["shade"]))
@@ -228,8 +225,12 @@ class _Plot:
     def fill(self, field: str, *first: Spec) -> Spec:
         """Return the Vega-Lite fill colour of points, by their entry in the legend.
 
-        ``field`` is the data field with the name of a point's legend entry. ``first`` are conditions that are tested
-        before the conditions for legend entries.
+        Parameters
+        ----------
+        field : str
+            Data field with the name of a point's legend entry.
+        *first : dict
+            Conditions that come before those for legend entries.
         """
         shaded = [
             {"test": f"datum.{field} === '{name}'", "value": SHADES[int(str(row["shade"]))]}
@@ -252,7 +253,7 @@ def is_small(value: float, of: float) -> bool:
 
 
 def _numbers(field: str, rows: list[Row]) -> list[float]:
-    """Return the values of one field; rows without the field are left out."""
+    """Return the values of one field, without the rows that lack it."""
     return [float(str(row[field])) for row in rows if row.get(field) is not None]
 
 
@@ -260,7 +261,7 @@ def _numbers(field: str, rows: list[Row]) -> list[float]:
 
 
 def nominal_channels(field: str, names: list[str], **channels: Mapping[str, object]) -> Spec:
-    """Return Vega-Lite channels, such as colour and shape, that map each name in a data field to a value.
+    """Return Vega-Lite channels, such as colour and shape. A channel maps each name in a data field to a value.
 
     Parameters
     ----------
@@ -339,6 +340,6 @@ def layers(plot: _Plot) -> Iterator[Spec]:
 
 
 def _layer(name: str, kind: str, style: Spec, encoding: Spec) -> Spec:
-    """Make one Vega-Lite layer of a plot. ``name`` is its dataset; ``kind`` and ``style`` define its mark."""
+    """Make one Vega-Lite layer of a plot. ``name`` is its dataset. ``kind`` and ``style`` define its mark."""
     mark = {"type": kind, "aria": False, **style}
     return {"data": {"name": name}, "mark": mark, "encoding": encoding}

@@ -1,4 +1,4 @@
-"""Verdicts in the report of an evaluation: conclusion, candidates, requirements, and texts on requirements."""
+"""Verdicts in the report of an evaluation: conclusion, tables of candidates and requirements, texts on requirements."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from icmodel.usecase import CandidateResult, Derivation, Evaluation, Finding, Ob
 JUDGED = "judged here"
 JUST_MET = "just met"
 MANIFOLD = 10.0
-"""Relative margin above which a value is shown as a multiple of its limit, not as a percentage."""
+"""Relative margin above which a report shows a multiple of the limit in place of a percentage."""
 
 
 # --- the conclusion ---------------------------------------------------------------------------
@@ -50,7 +50,7 @@ def conclude(evaluation: Evaluation) -> Conclusion:
     """Return the conclusion of an evaluation: the verdict in one sentence, and its parts."""
     chosen = evaluation.chosen
     decided = chosen.decisive
-    rested, change = rests_text(chosen), least_change(evaluation)
+    rested, change = weakest_basis_text(chosen), least_change(evaluation)
     alike = sum(finding.outcome == chosen.outcome for finding in chosen.findings)
     of = f"{alike} of {plural(len(chosen.findings), 'requirement')}"
     counted, rank = {
@@ -68,14 +68,14 @@ def conclude(evaluation: Evaluation) -> Conclusion:
         ("Margin", margin_text(decided.verdict)),
         ("Limited by", limit_name(decided.verdict.limiting)),
         ("Based on", rested),
-        ("To settle it", settling(chosen)),
+        ("To settle it", settling_measurement(chosen)),
         ("What would do", change),
     )
     return Conclusion(chosen.outcome, sentence, tuple(part for part in parts if part[1]))
 
 
 def _reason(finding: Finding) -> str:
-    """Return a text on the deciding requirement: its value and its limit, or why the value is unknown."""
+    """Return a text on the deciding requirement: its value and limit, or the reason why the value is unknown."""
     verdict = finding.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
     name, span, margin = metric_name(metric), interval(metric, estimate), margin_text(verdict)
@@ -97,10 +97,10 @@ def _reason(finding: Finding) -> str:
 
 
 def _weakest(candidate: CandidateResult) -> list[Finding]:
-    """Return the deciding findings that have the weakest basis.
+    """Return the deciding findings with the weakest basis; an empty list if nothing was predicted.
 
-    A deciding finding determines the verdict on the candidate. Latencies that grow without limit are left out, since
-    the goodput determines them. If nothing was predicted, the list is empty.
+    A finding decides if its outcome is that of the candidate. Latencies that grow without limit are left out, since
+    the goodput determines them.
     """
     decided = [
         finding
@@ -111,10 +111,10 @@ def _weakest(candidate: CandidateResult) -> list[Finding]:
     return [finding for finding in decided if bases and finding.rests_on.basis == weakest(bases)]
 
 
-def rests_text(candidate: CandidateResult) -> str:
-    """Return as text the weakest basis among the deciding requirements, with its metrics and rules.
+def weakest_basis_text(candidate: CandidateResult) -> str:
+    """Return the weakest basis among the deciding requirements as text: ``on assumed receiving CPU (R19)``.
 
-    An example is ``on assumed receiving CPU (R19)``. The text is empty if nothing was predicted.
+    The text is empty if nothing was predicted.
     """
     weak = _weakest(candidate)
     if not weak:
@@ -125,18 +125,18 @@ def rests_text(candidate: CandidateResult) -> str:
     return f"{text} ({rules})" if rules else text
 
 
-def settling(candidate: CandidateResult) -> str:
+def settling_measurement(candidate: CandidateResult) -> str:
     """Return the measurement that would confirm or change a candidate's verdict; empty if there is none.
 
-    The measurement would replace the weakest basis (kind of evidence) among the deciding requirements.
+    It is the measurement of the numbers with the weakest basis (kind of evidence) among the deciding requirements.
     """
     return next((finding.rests_on.settle for finding in _weakest(candidate)), "")
 
 
 def least_change(evaluation: Evaluation) -> str:
-    """Return as text the least change that would meet the deciding requirement; empty if all are met.
+    """Return as text the least change that would meet the deciding requirement; empty if all requirements are met.
 
-    The text also names a candidate that meets every requirement, if there is one.
+    If another candidate meets every requirement, the text also names this candidate.
     """
     chosen = evaluation.chosen
     if chosen.outcome == MET:
@@ -150,7 +150,7 @@ def least_change(evaluation: Evaluation) -> str:
 
 
 def verdicts(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield blocks on the verdicts: table of candidates, the chosen candidate, and the other candidates collapsed."""
+    """Yield blocks on the verdicts: a table of candidates, the chosen candidate, and each other candidate collapsed."""
     chosen = evaluation.chosen
     if len(evaluation.candidates) > 1:
         rows = []
@@ -182,7 +182,7 @@ def _judged(candidate: CandidateResult) -> Iterator[Block]:
         yield Text(candidate.description)
     yield _findings(f"Requirements of {candidate.name}", "requirement", candidate.findings)
     if candidate.readings:
-        caption = f"{candidate.name} read another way, which decides nothing"
+        caption = f"Alternative readings of {candidate.name}, not counted"
         yield _findings(caption, "reading", candidate.readings)
 
     reasons = group_by_key(
@@ -196,10 +196,13 @@ def _judged(candidate: CandidateResult) -> Iterator[Block]:
         (one.rests_on.settle, one.title) for one in candidate.findings if one.rests_on.settle
     )
     lists = (
-        ("How these were judged", [f"{'; '.join(of)}: {why}" for why, of in reasons.items()]),
-        ("What would do", [f"{title}: {remedy}" for title, remedy in remedies]),
+        ("Notes on these verdicts", [f"{'; '.join(of)}: {why}" for why, of in reasons.items()]),
         (
-            "What would settle these",
+            "Changes that would meet a requirement",
+            [f"{title}: {remedy}" for title, remedy in remedies],
+        ),
+        (
+            "Measurements that would decide",
             [f"{settle}: {'; '.join(of)}" for settle, of in measurements.items()],
         ),
     )
@@ -208,9 +211,9 @@ def _judged(candidate: CandidateResult) -> Iterator[Block]:
             yield Items(title, tuple(items))
 
     if candidate.derivations:
-        yield derivation_table(f"What {candidate.name} needs", candidate.derivations)
+        yield derivation_table(f"Needs of {candidate.name}", candidate.derivations)
     if candidate.objectives:
-        yield Text("Wanted as small as possible, without a limit:")
+        yield Text("Objectives: as small as possible, without a limit.")
         known = {one.stream: one.prediction.metrics for one in candidate.answers if one.prediction}
         yield Facts(
             tuple(
@@ -221,7 +224,7 @@ def _judged(candidate: CandidateResult) -> Iterator[Block]:
 
 
 def _minimised(one: Objective, known: Mapping[str, Mapping[str, Estimate]]) -> str:
-    """Return as text the value of a metric to minimise, with its interval and basis."""
+    """Return the value of an objective (metric to minimise) as text, with its interval and basis."""
     if math.isnan(one.value):
         return "unknown"
     estimate = known.get(one.stream, {}).get(one.metric)
@@ -232,7 +235,7 @@ def _minimised(one: Objective, known: Mapping[str, Mapping[str, Estimate]]) -> s
 
 
 def _findings(caption: str, first: str, findings: Iterable[Finding]) -> Table:
-    """Make a table of requirements, or of their alternative readings: predicted value, limit, margin and verdict."""
+    """Make a table of requirements or alternative readings: predicted value, limit, margin and verdict."""
     rows = []
     for finding in findings:
         verdict = finding.verdict
@@ -250,7 +253,7 @@ def _findings(caption: str, first: str, findings: Iterable[Finding]) -> Table:
                     note="; ".join(note for note in notes if note),
                     gauge=gauge(verdict),
                 ),
-                Cell("", note=finding_rests(finding), outcome=verdict.outcome),
+                Cell("", note=finding_basis(finding), outcome=verdict.outcome),
             )
         )
     columns = (first, "predicted", "limit", "margin", "verdict")
@@ -260,8 +263,8 @@ def _findings(caption: str, first: str, findings: Iterable[Finding]) -> Table:
 def gauge(verdict: Verdict) -> Gauge | None:
     """Make a gauge (bar in a table cell) of an interval and its limit.
 
-    Positions are fractions of the gauge's width. An interval without an upper end extends to the edge. Returns None if
-    no interval is known, or the limit is 0.
+    An interval without an upper end extends to the edge of the bar. Returns None if no interval is known, or the limit
+    is 0.
     """
     requirement, estimate = verdict.requirement, verdict.estimate
     ends = (estimate.low, estimate.high)
@@ -292,8 +295,8 @@ def required(evaluation: Evaluation) -> Iterator[Block]:
                 Cell(requirement.source),
             )
         )
-    yield Table("What must hold", ("requirement", "of", "limit", "kind", "source"), tuple(rows))
-    yield derivation_table("How the limits follow from the use case", evaluation.derivations)
+    yield Table("Requirements", ("requirement", "of", "limit", "kind", "source"), tuple(rows))
+    yield derivation_table("Derivation of the limits from the use case", evaluation.derivations)
 
 
 def derivation_table(caption: str, derivations: Iterable[Derivation]) -> Table:
@@ -318,7 +321,7 @@ def finding_text(finding: Finding) -> str:
     return f"{finding.title}: {value}, {limit_text(verdict)}"
 
 
-def finding_rests(finding: Finding) -> str:
+def finding_basis(finding: Finding) -> str:
     """Return the basis of a verdict as text: ``on assumed rows (R19)``; empty if nothing was predicted."""
     ground = finding.rests_on
     if not ground.basis:
@@ -327,12 +330,12 @@ def finding_rests(finding: Finding) -> str:
 
 
 def headroom_text(finding: Finding) -> str:
-    """Return as text how far the requested goodput exceeds the needed goodput; empty if this margin is unknown."""
+    """Return the excess of the requested over the needed goodput as text; empty if it is unknown."""
     if finding.asked_margin is None:
         return ""
     if not finding.asked_margin:
-        return "just what is needed is asked for"
-    return f"{percent(finding.asked_margin)} more than needed is asked for"
+        return "the request is exactly the need"
+    return f"the request exceeds the need by {percent(finding.asked_margin)}"
 
 
 def margin_text(verdict: Verdict) -> str:
@@ -377,16 +380,19 @@ def limit_text(verdict: Verdict) -> str:
 
 
 def about(finding: Finding) -> str:
-    """Return as text the stream or device to which a judged requirement applies."""
+    """Return the stream or device of a judged requirement as text."""
     if finding.device:
         return f"{finding.device}, {plural(finding.streams, 'stream')} {finding.stream}"
     return finding.stream
 
 
 def ground_text(datasets: Iterable[str], states_devices: bool) -> str:
-    """Return the evidence of an answer as text.
+    """Return the evidence behind an answer as text: its datasets, or theory without any.
 
-    It names the datasets, or theory if there are none. It also names devices with stated times, if any.
+    Parameters
+    ----------
+    states_devices : bool
+        Whether some devices state their own times.
     """
     named = ", ".join(datasets)
     if states_devices:
@@ -398,7 +404,7 @@ def ground_text(datasets: Iterable[str], states_devices: bool) -> str:
 
 
 def used_rows(candidates: Iterable[CandidateResult]) -> tuple[UsedRow, ...]:
-    """Return every dataset row used by the given candidates, once, in the dataset's order."""
+    """Return the dataset rows behind the predictions of some candidates, each once, in the dataset's order."""
     used = {
         row.line: row
         for candidate in candidates
@@ -410,7 +416,7 @@ def used_rows(candidates: Iterable[CandidateResult]) -> tuple[UsedRow, ...]:
 
 
 def beyond_data(candidate: CandidateResult) -> Iterator[str]:
-    """Yield a sentence for each reason why predictions of a candidate are extrapolated, with the metrics concerned."""
+    """Yield a sentence for each reason why predictions of a candidate are extrapolated, with the affected metrics."""
     for answer in candidate.answers:
         metrics = {} if answer.prediction is None else answer.prediction.metrics
         reasons = group_by_key(

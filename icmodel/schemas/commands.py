@@ -62,13 +62,13 @@ COMMANDS: dict[str, type[Part]] = {
 
 
 def output_schemas() -> dict[str, Any]:
-    """Return one JSON Schema document with the schema of each command under ``$defs``, by name."""
+    """Return one JSON Schema document. Its ``$defs`` hold the schema of each command by name."""
     models: list[Any] = [(model, "validation") for model in (*COMMANDS.values(), ErrorDocument)]
     named, document = models_json_schema(models, ref_template=REFERENCE)
     commands = {command: named[model, "validation"] for command, model in COMMANDS.items()}
     return {
         "$schema": DIALECT,
-        "title": "What icmodel prints with --json, by command",
+        "title": "Output of icmodel with --json, by command",
         "$defs": {
             **commands,
             "error": named[ErrorDocument, "validation"],

@@ -48,7 +48,7 @@ class Interconnect(Part):
 
 
 class DatasetDocument(Part):
-    """JSON answer of `icmodel datasets show`: the keys of dataset.toml, axis values, and numbers of rows."""
+    """JSON answer of `icmodel datasets show`: the keys of dataset.toml, values of axes, and numbers of rows."""
 
     schema_version: Version
     id: str
@@ -116,7 +116,7 @@ class Fit(Part):
 
 
 class IngestedFile(Part):
-    """File whose results are used in the new dataset."""
+    """File with results in the new dataset."""
 
     file: str
     sha256: Sha256
@@ -124,7 +124,7 @@ class IngestedFile(Part):
 
 
 class RefusedFile(Part):
-    """File that was refused for the new dataset, and the reason."""
+    """Refused file, and the reason."""
 
     file: str
     reason: str

@@ -1,4 +1,4 @@
-"""Schemas that several JSON answers share: numbers, estimates, questions and verdicts."""
+"""Shared parts of JSON answers: numbers, estimates, questions and verdicts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Part(BaseModel):
 
 
 def one_of(*words: str, description: str = "") -> Any:
-    """Make the schema of a text that must be one of the given words."""
+    """Make the schema of a text: one of the given words."""
     return Field(json_schema_extra={"enum": list(words)}, description=description or None)
 
 
@@ -43,7 +43,7 @@ Texts = dict[str, str]
 
 
 class Estimate(Part):
-    """Predicted metric in SI units: value, 90 % interval and basis. If there is no value, ``why`` is the reason."""
+    """Predicted metric in SI units: value, 90 % interval and basis. Without a value, ``why`` is the reason."""
 
     value: Number
     low: Number
@@ -70,7 +70,7 @@ class DatasetReference(Part):
 
 
 class Scenario(Part):
-    """Question that a prediction answers: protocol, payload, rate and other parameters, in SI units."""
+    """Question of a prediction: protocol, payload, rate and other parameters, in SI units."""
 
     protocol: str
     payload_bytes: Count
@@ -91,7 +91,7 @@ class Scenario(Part):
 
 
 class UsedRow(Part):
-    """Row of a dataset that a prediction uses."""
+    """Dataset row behind a prediction."""
 
     line: Count
     metric: str
@@ -103,7 +103,7 @@ class UsedRow(Part):
 
 
 class Requirement(Part):
-    """Requirement that a metric is at least, or at most, a limit."""
+    """Requirement on a metric: a minimum or a maximum."""
 
     name: str
     metric: str
@@ -113,7 +113,7 @@ class Requirement(Part):
 
 
 class Verdict(Part):
-    """Verdict on a requirement, and the estimate that decides it."""
+    """Verdict on a requirement, and the deciding estimate."""
 
     requirement: Requirement
     outcome: Outcome
@@ -121,7 +121,7 @@ class Verdict(Part):
 
 
 class MistakeText(Part):
-    """One mistake of a file, and its line if the line is known."""
+    """One mistake of a file, and its line. An unknown line is null."""
 
     message: str
     line: int | None
@@ -130,7 +130,7 @@ class MistakeText(Part):
 class ErrorText(Part):
     """Error in a JSON answer: its class, its sentence, and its place in a file or on the command line.
 
-    ``mistakes`` lists every mistake of a refused file; it is empty for other errors.
+    ``mistakes`` has every mistake of a refused file. For other errors, it is empty.
     """
 
     kind: str
@@ -140,6 +140,6 @@ class ErrorText(Part):
 
 
 class ErrorDocument(Part):
-    """JSON document that a command prints with ``--json`` if it cannot answer."""
+    """JSON output of a command with ``--json`` if it has no answer."""
 
     error: ErrorText

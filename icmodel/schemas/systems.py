@@ -108,7 +108,7 @@ class Bound(Part):
 
 
 class Arrival(Part):
-    """Verdict on whether all data of a stream arrive, with the reason."""
+    """Verdict on the arrival of all data of a stream, with the reason."""
 
     outcome: Outcome
     why: str
@@ -193,14 +193,14 @@ class JudgedRequirement(Verdict):
 
 
 class OpenRequirement(JudgedRequirement):
-    """Requirement that a design does not meet, or may not meet, and the measurement that would decide it."""
+    """Requirement that a design fails, or may fail, and the measurement that would decide it."""
 
     where: str
     settle: str
 
 
 class NearestRequirement(JudgedRequirement):
-    """Requirement that no design meets, judged for one stream with the choice that comes nearest to the limit."""
+    """Requirement that no design meets. The verdict is for one stream and the choice nearest to the limit."""
 
     stream: str
 
@@ -243,7 +243,7 @@ class Searched(Part):
 
 
 class LateByPhysics(Part):
-    """Requirement on a latency that no design can meet, since transmission and cable alone take too long."""
+    """Requirement on a latency that no design can meet: transmission and cable alone take too long."""
 
     requirement: str
     streams: str
@@ -298,7 +298,8 @@ class Compared(Part):
 class Bounded(Part):
     """Latency bound of a verified stream, and its greatest measured latency [s].
 
-    ``measured`` leaves out passes in which the machine was stopped; ``measured_stolen`` is the greatest in these.
+    ``measured`` leaves out passes in which the hypervisor stopped the machine. ``measured_stolen`` is the greatest
+    latency in those passes.
     """
 
     bound: Number
@@ -320,7 +321,7 @@ class VerifiedStream(Part):
 
 
 class LabCopy(Part):
-    """Lab system: the copy of a system that the lab builds, possibly slower and with fewer members."""
+    """Copy of a system in the lab, possibly slower and with fewer members."""
 
     slower: float
     members: int | None
@@ -329,7 +330,7 @@ class LabCopy(Part):
 
 
 class KeptPrediction(Part):
-    """Prediction of a system that was stored before the measurement."""
+    """Prediction of a system, stored before the measurement."""
 
     sha256: str
     icmodel: str
@@ -340,7 +341,7 @@ class KeptPrediction(Part):
 
 
 class Pass(Part):
-    """One pass of a verification: all streams of the lab system, run at the same time."""
+    """One pass of a verification: a run of all streams of the lab system at the same time."""
 
     number: Count
     overlap_ratio: float

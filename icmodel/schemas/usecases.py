@@ -61,7 +61,7 @@ class UseCaseDocument(UseCase):
 
 
 class RestsOn(Part):
-    """Evidence behind a verdict: bases, sources, and the measurement that would settle the verdict."""
+    """Evidence behind a verdict: bases, sources, and the measurement that would decide the verdict."""
 
     basis: Basis
     bases: list[Basis]
@@ -86,7 +86,7 @@ class Finding(Verdict):
 
 
 class StreamAnswer(Part):
-    """Answer for one stream of a candidate: its question, and its prediction or the reason why it has none."""
+    """Answer for one stream of a candidate: its question, and its prediction or the reason for none."""
 
     stream: str
     why: str
@@ -183,7 +183,7 @@ class Source(Judged):
 
 
 class Silent(Part):
-    """Dataset that cannot answer for an interconnect, and the reason."""
+    """Dataset without an answer for an interconnect, and the reason."""
 
     dataset: str
     why: str

@@ -1,4 +1,4 @@
-"""Sheets: scenarios and answers in CSV and XLSX files, and the workbook that computes by itself."""
+"""Sheets: scenarios and answers in CSV and XLSX files, and the living workbook, which computes by formulas."""
 
 from icmodel.sheets.answering import Progress, answer_cells, answer_sheet
 from icmodel.sheets.document import document_pages

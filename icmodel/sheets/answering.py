@@ -1,8 +1,8 @@
 """Answer the scenarios of a sheet, one per row.
 
-A column with a parameter is named like the parameter in Python or on the command line.  Its unit is in the heading
-(``payload [B]``) or in each cell (``64 KiB``).  All columns are kept in their order, and the answers follow.  If a row
-has no answer, its last cell states the reason.
+The column of a parameter has the parameter's name in Python or on the command line. Its unit is in the heading
+(``payload [B]``) or in each cell (``64 KiB``). All columns stay in their order, and the answers follow. If a row has no
+answer, its last cell states the reason.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from icmodel.scenario import SI_NAMES, TEXT_SPELLINGS, scenario
 from icmodel.sheets.sheet import ANSWER_HEADS, ANSWERS, HEAD, LIMITED_BY, WHY, Cell, Sheet
 
 Progress = Callable[[int, int], None]
-"""Function that is called with the number of answered rows and the total number of rows."""
+"""Function of the number of answered rows and the total number of rows; it shows the progress."""
 
 BLOCK = 20_000
-"""Greatest number of rows that a model answers in one call."""
+"""Maximum number of rows in one call of a model."""
 MODEL = ("dataset", "variant")
-"""Columns of a sheet that choose the dataset and the variant for each row."""
+"""Columns of a sheet with the dataset and the variant of each row."""
 COUNTS = ("cores", "switches", "endpoints")
 
 
@@ -42,37 +42,37 @@ def answer_sheet(
     cache: bool = True,
     progress: Progress | None = None,
 ) -> Sheet:
-    """Predict the scenario of each row; a row that cannot be answered gets the reason.
+    """Predict the scenario of each row. A row without an answer gets the reason.
 
     Parameters
     ----------
     sheet : Sheet
-        Scenarios, one per row.  Columns are named like fields of `icmodel.Scenario` (``payload_bytes``) or like options
-        of ``icmodel predict`` (``payload``).  Further columns are ``dataset``, ``variant``, ``protocol`` and the option
-        axes of the dataset.
+        Scenarios, one per row. A column has the name of a field of `icmodel.Scenario` (``payload_bytes``) or of an
+        option of ``icmodel predict`` (``payload``). Further columns are ``dataset``, ``variant``, ``protocol`` and the
+        option axes of the dataset.
     dataset : Dataset, str or Path, optional
-        Dataset for rows that name no dataset.
+        Dataset for rows without a dataset.
     variant : str, optional
-        Variant for rows that name no variant; by default the dataset's default variant.
+        Variant for rows without a variant. Default: the dataset's default variant.
     extrapolate : bool
         Whether to answer questions outside the measured range, marked ``extrapolated``.
     cache : bool
         Whether fits of ``hybrid`` are cached for the user.
     progress : callable, optional
-        Called with the number of answered rows and the total number of rows.
+        Function of the number of answered rows and the total number of rows.
 
     Returns
     -------
     Sheet
-        The columns of ``sheet``, followed by the columns of the answers.  Each metric with a value in at least one
-        row has four columns: value, low, high and basis.  The bottleneck and the reason for a missing answer follow.
-        Answers from an earlier call are replaced.
+        The columns of ``sheet``, then the columns of the answers. Each metric with a value in at least one row has four
+        columns: value, low, high and basis. The bottleneck and the reason for a missing answer follow. Answers from an
+        earlier call are replaced.
 
     Raises
     ------
     ScenarioError
-        If no column names a payload, two columns name the same parameter, or a heading with a unit is a misspelt
-        parameter. Also if a sheet without answers has a column with the heading of an answer.
+        If no column is a payload, two columns are the same parameter, or a heading with a unit is a misspelt
+        parameter. Also if a sheet without answers has the heading of an answer.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def answer_sheet(
     taken = [head for head in heads if head in ANSWER_HEADS]
     if taken and not {LIMITED_BY, WHY} <= set(taken):
         raise ScenarioError(
-            f"the column {taken[0]!r} would be replaced by the answer: give it another heading"
+            f"the column {taken[0]!r} has the heading of an answer: give it another heading"
         )
     kept = [place for place, head in enumerate(heads) if head not in ANSWER_HEADS]
     columns = parameter_columns([sheet.head[place] for place in kept])
@@ -134,7 +134,7 @@ def answer_sheet(
 class _Column(NamedTuple):
     """Sheet column of a parameter: SI name, unit in the heading, and parser of texts with a unit.
 
-    ``in_si`` tells whether the heading is the SI name, so that numbers need no unit.
+    If ``in_si`` is true, the heading is the SI name, and numbers need no unit.
     """
 
     name: str
@@ -174,13 +174,13 @@ PARSERS = dict(TEXT_SPELLINGS.values())
 
 
 def parameter_columns(heads: Sequence[str]) -> dict[int, _Column]:
-    """Return the columns of a sheet that may name a parameter or an option, by index.
+    """Return the columns of a sheet with a parameter or an option, by index.
 
     Raises
     ------
     ScenarioError
-        If no column names a payload, two columns name one parameter, or a heading with a unit is a misspelt
-        parameter. Without the error, a misspelt parameter would be ignored.
+        If no column is a payload, two columns are one parameter, or a heading with a unit is a misspelt parameter.
+        Without the error, a misspelt parameter would be ignored.
     """
     known = {*TEXT_SPELLINGS, *SI_NAMES}
     found: dict[int, _Column] = {}
@@ -192,17 +192,17 @@ def parameter_columns(heads: Sequence[str]) -> dict[int, _Column]:
         si_name = TEXT_SPELLINGS[name][0] if name in TEXT_SPELLINGS else name
         if si_name in {column.name for column in found.values()}:
             if si_name in SI_NAMES or si_name in MODEL:
-                raise ScenarioError(f"two columns name {si_name}: keep one of them")
+                raise ScenarioError(f"two columns are {si_name}: keep one of them")
             continue
         if match["unit"] and name not in known and (near := get_close_matches(name, known, 1, 0.8)):
             raise ScenarioError(
-                f"the column {head!r} names no parameter: write {near[0].replace('_', ' ')!r}, or another heading"
+                f"the column {head!r} is no parameter: write {near[0].replace('_', ' ')!r}, or another heading"
             )
         unit = "/s" if match["unit"] == "1/s" else match["unit"] or ""
         found[place] = _Column(si_name, unit, PARSERS.get(si_name), name == si_name)
     if "payload_bytes" not in {column.name for column in found.values()}:
         raise ScenarioError(
-            "no column names a payload: name one 'payload [B]', or 'payload' with a unit in each cell"
+            "no column is a payload: name one 'payload [B]', or 'payload' with a unit in each cell"
         )
     return found
 
@@ -231,7 +231,7 @@ class _Question:
     def read(
         self, columns: Mapping[int, _Column], models: _Models, *, decimal_comma: bool
     ) -> tuple[object, ...]:
-        """Read the scenario of the row, and return its group key: rows with equal keys are answered together.
+        """Read the scenario of the row, and return its group key. Rows with equal keys are answered together.
 
         Raises
         ------
@@ -287,14 +287,14 @@ class _Models:
         if key not in self.made:
             chosen = dataset if dataset is not None else self.dataset
             if chosen is None:
-                raise ScenarioError("the row names no dataset: add a column 'dataset'")
+                raise ScenarioError("the row has no dataset: add a column 'dataset'")
             data = chosen if isinstance(chosen, Dataset) else load(chosen)
             self.made[key] = Model(data, variant or self.variant, cache=self.cache)
         return self.made[key]
 
 
 def answer_block(block: Sequence[_Question], outside: str) -> None:
-    """Answer rows that have the same model, protocol, options and set of parameters.
+    """Answer rows with the same model, protocol, options and set of parameters.
 
     ``outside`` is "refuse" or "extrapolate". A refused row gets the reason in place of an answer.
     """

@@ -1,4 +1,4 @@
-"""Calculation sheet of a workbook with one row per question, and the look-up sheets for its formulas."""
+"""Calculation sheet of a workbook, with one row per question, and the look-up sheets for its formulas."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ PLACE = re.compile(r"\[([^\]]+)\]")
 
 
 class Template(NamedTuple):
-    """Template of a formula: pieces of text, between which the row number is inserted."""
+    """Template of a formula: pieces of text with the row number between them."""
 
     pieces: tuple[str, ...]
 
@@ -66,7 +66,7 @@ class Calculation:
     Parameters
     ----------
     book : xlsxwriter.Workbook
-        Workbook that the sheets are added to.
+        Workbook that receives the sheets.
     found : Lookup
         Look-up tables of the dataset.
     """
@@ -161,8 +161,8 @@ class Calculation:
 
         Questions are counted from 0. Inputs that begin with ``=`` are formulas.
 
-        ``known`` holds the results of steps.  A step without a result has no stored value, so a spreadsheet program
-        computes it when it opens the file.
+        ``known`` holds the results of steps. A step without a result has no stored value: a spreadsheet program computes
+        it when it opens the file.
         """
         line = row + HEADS
         for place, cell in enumerate(inputs):
@@ -182,7 +182,7 @@ class Calculation:
 
 
 def write_row(page: Any, line: int, row: Sequence[Cell]) -> None:
-    """Write the texts and numbers of a row to a sheet; empty cells are not written."""
+    """Write the texts and numbers of a row to a sheet. Empty cells are not written."""
     for place, cell in enumerate(row):
         if isinstance(cell, str):
             page.write_string(line, place, cell)
@@ -193,8 +193,8 @@ def write_row(page: Any, line: int, row: Sequence[Cell]) -> None:
 def questions_workbook(found: Lookup, questions: Iterable[Sequence[Cell]]) -> bytes:
     """Make a workbook with look-up tables, and with a row of formulas for each question.
 
-    The formulas have no stored values.  `INPUTS` names the cells of a question.  A spreadsheet program answers the
-    questions when it opens the file.
+    `INPUTS` names the cells of a question. The formulas have no stored values: a spreadsheet program computes them when
+    it opens the file.
     """
     body = io.BytesIO()
     with new_workbook(body, constant_memory=True) as book:

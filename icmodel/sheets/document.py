@@ -1,8 +1,8 @@
 """Convert the JSON document of an answer to sheets: verdicts, answers, intervals, basis and sources.
 
-`Evaluation`, `SystemPrediction` and `Recommendation` have documents of the same structure.  An estimate is a mapping
-with value, low, high and basis.  A verdict is a mapping with requirement, outcome and estimate.  A used row names its
-source.  Each row of a sheet gives the path of keys to its number in the document.
+The documents of `Evaluation`, `SystemPrediction` and `Recommendation` have the same structure. An estimate is a mapping
+with value, low, high and basis. A verdict is a mapping with requirement, outcome and estimate. A used row has its
+source. Each row of a sheet has the path of keys to its number in the document.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ KEYS = {
     "verdicts": {"requirement", "outcome", "estimate"},
     "sources": {"line", "metric", "value", "source"},
 }
-"""Sheet -> keys in the document. Each mapping under such a key fills one row of the sheet."""
+"""Sheet -> keys of a mapping in the document. Each mapping with these keys fills one row of the sheet."""
 NAMES = ("name", "stream", "group", "device", "system", "id")
-"""Keys whose value names an item of a list in a JSON document."""
+"""Keys of the name of a list's item in a JSON document."""
 SUMMARY = ("usecase", "dataset", "datasets", "variants", "searched", "notes", "asked")
-"""Parts of a document whose plain values are on the sheet ``summary``."""
+"""Parts of a document with their plain values on the sheet ``summary``."""
 OBJECTIVES = {
     "cpu_cores": ("CPU [cores]", 1.0),
     "cpu_recv_cores": ("receiving CPU [cores]", 1.0),
@@ -60,7 +60,7 @@ HEADS: dict[str, tuple[str, ...]] = {
     "basis": ("where", "metric", "weakest", "all that were used"),
     "sources": ("line", "metric", "payload_bytes", "load_bps", "value", "basis", "source"),
 }
-"""Sheet -> column headings. Sheets are written in this order."""
+"""Sheet -> column headings, in the order of the sheets."""
 
 
 def document_pages(document: Mapping[str, Any]) -> tuple[Page, ...]:
@@ -75,7 +75,7 @@ def document_pages(document: Mapping[str, Any]) -> tuple[Page, ...]:
     -------
     tuple of Page
         The sheets ``summary``, ``designs``, ``verdicts``, ``parts``, ``answers``, ``intervals``, ``basis`` and
-        ``sources``; a sheet without rows is left out.
+        ``sources``. A sheet without rows is left out.
 
     Examples
     --------
@@ -130,9 +130,9 @@ def add_estimate(
 def ground_rows(
     document: Mapping[str, Any], stated: Mapping[Cell, Cell]
 ) -> Iterator[tuple[Cell, ...]]:
-    """Yield the datasets of an answer with their checksums, and each requirement with the source that it states.
+    """Yield the datasets of an answer with their checksums, and each requirement with its stated source.
 
-    These are the sources of an answer without dataset rows.  An evaluation has one dataset; a system has any number.
+    They are the sources of an answer without dataset rows. An evaluation has one dataset; a system has any number.
     """
     own, datasets = document.get("dataset"), document.get("datasets")
     if isinstance(own, Mapping):
@@ -142,7 +142,7 @@ def ground_rows(
     if not datasets:
         yield (
             "theory",
-            "formulas of the wire and of queues, or times that devices state; no dataset is asked",
+            "formulas of the wire and of queues, or times stated by devices; no dataset",
         )
     yield from ((f"dataset {name}", f"sha256 {checksum}") for name, checksum in datasets.items())
     yield from ((name, source) for name, source in stated.items() if source)
@@ -168,7 +168,7 @@ def _walk(place: Place, part: Any) -> Iterator[tuple[Place, Any]]:
 
 
 def kind_of(part: Mapping[str, Any]) -> str:
-    """Return the sheet in which a part of a document fills one row; empty if it fills none, as for estimates."""
+    """Return the sheet with a row for a part of a document; empty if no sheet has one, as for estimates."""
     return next((name for name, keys in KEYS.items() if part.keys() >= keys), "")
 
 
@@ -200,7 +200,7 @@ def verdict_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 
 def parts_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
-    """Return the row with the parts of a judged latency: network, hosts and application; an unknown part is empty."""
+    """Return the row with the parts of a judged latency: network, hosts and application. An unknown part is empty."""
     times = (_cell(found["parts"][f"{part}_s"]) for part in ("network", "hosts", "application"))
     unit = unit_of_metric("latency_max_s").si
     return *_named(place, found), *(
@@ -226,7 +226,7 @@ def design_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 
 def source_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
-    """Return the sheet's row for a dataset row that the answer used."""
+    """Return the sheet's row for a dataset row behind the answer."""
     cells = {key: _cell(found.get(key)) for key in HEADS["sources"]}
     load = cells["load_bps"]
     return tuple({**cells, "load_bps": "unlimited" if load == "inf" else load}.values())
@@ -247,7 +247,7 @@ def _numbers(metric: str, found: Mapping[str, Any]) -> tuple[Cell, Cell, Cell, s
 
 
 def _cell(value: Any) -> Cell:
-    """Convert a JSON value to a cell: numbers stay numbers, unknown and infinite numbers are empty."""
+    """Convert a JSON value to a cell. Numbers stay numbers. Unknown and infinite numbers are empty."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, (int, float)):

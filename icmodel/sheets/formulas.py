@@ -1,12 +1,12 @@
 """Formulas of a living workbook as lines of text, ``name = formula``: question, law `corrected`, and answer.
 
-A living workbook is an XLSX file whose formulas answer a question without icmodel.
+A living workbook is an XLSX file that answers a question by formulas, without icmodel.
 
-A step is one column of the calculation sheet; one row is one question.  In a formula ``[name]`` is the cell of another
-step in the same row.  Names that begin with ``t_``, ``k_``, ``p_`` and ``l_`` are columns of the look-up sheets.  An empty
-text stands for an unknown number, and `ENDLESS` for infinity.  All functions exist in Excel 2016 and in LibreOffice.
+A step is one column of the calculation sheet; a question is one row. In a formula, ``[name]`` is the cell of another
+step in the same row. Names with the prefixes ``t_``, ``k_``, ``p_`` and ``l_`` are columns of the look-up sheets. An
+empty text stands for an unknown number, and `INFINITY` for infinity. Excel 2016 and LibreOffice have all functions.
 
-In the texts, ``{end}`` is value, low or high, and ``{other}`` the opposite end of the interval.
+In the texts, ``{end}`` is value, low or high, and ``{other}`` is the opposite end of the interval.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from icmodel.model.domain import BEYOND
 from icmodel.ranges import OTHERS_WITHOUT_ENDPOINTS, VALID_RANGES
 from icmodel.sheets.lookup import (
     CORES,
-    ENDLESS,
+    INFINITY,
     PAYLOAD,
     REQUESTED,
     SCALE,
@@ -45,10 +45,12 @@ from icmodel.sheets.sheet import unit_of_metric
 from icmodel.theory import ethernet, rapidio
 from icmodel.theory.infiniband import WORD_BYTES, RdmaFraming
 
-NEVER = f"{ENDLESS:g}"
+INFINITE = f"{INFINITY:g}"
+"""Infinity as text in a formula."""
 ENDS = ("value", "low", "high")
+"""The three numbers of an estimate in the names of steps: its value, and both ends of its interval."""
 LONGEST_LITERAL = 200
-"""Greatest number of characters of a text in a formula; Excel allows 255."""
+"""Maximum number of characters of a text in a formula; Excel allows 255."""
 
 
 class Step(NamedTuple):
@@ -62,8 +64,8 @@ class Step(NamedTuple):
 def parse_steps(group: str, lines: str, **words: object) -> Iterator[Step]:
     r"""Yield the steps of a group from lines ``name = formula``.
 
-    Indented lines continue a formula.  Lines that begin with ``#`` are comments.  ``{name}`` is replaced by the keyword
-    argument of this name.
+    Indented lines continue a formula. Lines with a leading ``#`` are comments. The keyword argument of the same name
+    replaces ``{name}``.
 
     Examples
     --------
@@ -93,7 +95,7 @@ def text(words: str) -> str:
 
 
 def first_of(cases: Iterable[tuple[str, str]]) -> str:
-    """Return a formula that selects the first sentence whose condition holds; its value is empty if none holds."""
+    """Return a formula for the first sentence with a true condition; its value is empty without one."""
     every = list(cases)
     choices = "".join(f"IF({condition},{sentence}," for condition, sentence in every)
     return choices + '""' + ")" * len(every)
@@ -115,9 +117,9 @@ QUESTION = """
 protocol row = IFERROR(MATCH([protocol],p_protocol,0),0)
 p = MAX([protocol row],1)
 bytes = IF(ISNUMBER([payload]),MAX(INT([payload]),1),1)
-# Requested goodput [b/s]. If only a rounding error keeps it from a whole number, it is rounded.
-asked = IF(ISNUMBER([requested]),MAX([requested]*1E9,0),IF(ISNUMBER([rate]),MAX([rate]*[bytes]*8,0),{NEVER}))
-request = IF([asked]>={NEVER},{NEVER},
+# Requested goodput [b/s]. A number within a rounding error of a whole number is rounded.
+asked = IF(ISNUMBER([requested]),MAX([requested]*1E9,0),IF(ISNUMBER([rate]),MAX([rate]*[bytes]*8,0),{INFINITE}))
+request = IF([asked]>={INFINITE},{INFINITE},
   IF(ABS([asked]-ROUND([asked],0))<=4E-16*[asked],ROUND([asked],0),[asked]))
 core count = IF(ISNUMBER([cores]),[cores],INDEX(p_default_cores,[p]))
 core match = IFERROR(MATCH([core count],l_cores,0),0)
@@ -128,13 +130,13 @@ extra cable = IF(ISNUMBER([distance]),[distance]-{cable_m!r},0)
 # Row of the configurations sheet, slot of load, and load above the lowest load of the slot.
 configuration = (([p]-1)*{cores}+MAX([core match],1)-1)*{switches}+MIN([switch count],{most_switches})+1
 slot = MATCH([request],l_levels,1)-1
-above = IF([request]>={NEVER},0,[request]-INDEX(l_levels,[slot]+1))
+above = IF([request]>={INFINITE},0,[request]-INDEX(l_levels,[slot]+1))
 lossy = INDEX(p_loses_frames,[p])=1
 refused = {refused}
 """
-"""Defaults for empty inputs of a question, as in icmodel, and the reason if the question is refused."""
+"""Formulas for the defaults of empty inputs, as in icmodel, and for the reason of a refusal."""
 WITHOUT_WIRE = """
-greatest = {NEVER}
+greatest = {INFINITE}
 lone = 0
 """
 """Formulas for the limits by theory if the dataset has no line rate."""
@@ -159,7 +161,7 @@ wire bytes = ([packets]-1)*{full}
 """
 """Formulas for the bytes of a RapidIO frame on the wire, as in `icmodel.theory`."""
 THEORY_LIMITS = """
-greatest = IF(INDEX(p_greatest_merged_goodput,[p])<{NEVER},INDEX(p_greatest_merged_goodput,[p]),
+greatest = IF(INDEX(p_greatest_merged_goodput,[p])<{INFINITE},INDEX(p_greatest_merged_goodput,[p]),
   [bytes]*8/(8*[wire bytes]/{rate!r}))
 lone = MAX(8*([wire bytes]-{gap})/{rate!r}-{burst_s!r},0)
 """
@@ -171,14 +173,14 @@ cable time = [extra cable]*{s_per_m!r}
 
 
 def question_steps(found: Lookup) -> Iterator[Step]:
-    """Yield the formulas that fill in the defaults of a question, refuse it, and compute its limits by theory."""
+    """Yield the formulas for the defaults of a question, its refusal, and its limits by theory."""
     link, framing = found.tables.link, found.tables.wires[0].framing
     cable_m, s_per_m = link.cable_length_m or 0.0, link.propagation_s_per_m or 0.0
     _, cores, switches = found.tables.axes.shape
     yield from parse_steps(
         "question",
         QUESTION,
-        NEVER=NEVER,
+        INFINITE=INFINITE,
         cable_m=cable_m,
         cores=cores,
         switches=switches,
@@ -186,17 +188,17 @@ def question_steps(found: Lookup) -> Iterator[Step]:
         refused=first_of(refusals(found)),
     )
     if link.line_rate_bps is None or framing is None:
-        yield from parse_steps("theory", WITHOUT_WIRE, NEVER=NEVER)
+        yield from parse_steps("theory", WITHOUT_WIRE, INFINITE=INFINITE)
     else:
         yield from wire_steps(framing)
         burst_s = 8 * (link.burst_bytes or 0) / link.line_rate_bps
         words = {"rate": link.line_rate_bps, "gap": framing.gap_bytes, "burst_s": burst_s}
-        yield from parse_steps("theory", THEORY_LIMITS, NEVER=NEVER, **words)
+        yield from parse_steps("theory", THEORY_LIMITS, INFINITE=INFINITE, **words)
     yield from parse_steps("theory", TIMES, propagation_s=cable_m * s_per_m, s_per_m=s_per_m)
 
 
 def refusals(found: Lookup) -> Iterator[tuple[str, str]]:
-    """Yield two formulas, condition and sentence, for each reason to refuse a question, in icmodel's order."""
+    """Yield pairs of formulas (condition and sentence) for the reasons to refuse a question, in icmodel's order."""
     data = found.data
     # Protocol and payload.
     for protocol, reason in found.refused.items():
@@ -228,19 +230,21 @@ def refusals(found: Lookup) -> Iterator[tuple[str, str]]:
     yield "AND([others]>0,[endpoint count]=1)", text(OTHERS_WITHOUT_ENDPOINTS)
 
     # Parameters without rows or rules in this dataset. A formula inserts the number into the protocol's sentence.
-    def said(column: str, placeholder: str, number: str) -> str:
+    def sentence(column: str, placeholder: str, number: str) -> str:
         return f'SUBSTITUTE(INDEX(p_{column},[p]),"{placeholder}",[{number}])'
 
     yield 'AND([cores]<>"",INDEX(p_states_cores,[p])=0)', "INDEX(p_no_cores,[p])"
     yield "AND([endpoint count]>1,INDEX(p_sharing,[p])=0)", "INDEX(p_no_sharing,[p])"
-    few, many = (said(f"{amount}_switches", SWITCHES, "switch count") for amount in ("few", "many"))
+    few, many = (
+        sentence(f"{amount}_switches", SWITCHES, "switch count") for amount in ("few", "many")
+    )
     yield "[switch count]<INDEX(p_least_switches,[p])", few
     yield "[switch count]>INDEX(p_most_switches,[p])", many
     yield 'AND([distance]<>"",INDEX(p_cable,[p])=0)', "INDEX(p_no_cable,[p])"
-    yield "[bytes]>INDEX(p_greatest_payload,[p])", said("too_large", PAYLOAD, "bytes")
+    yield "[bytes]>INDEX(p_greatest_payload,[p])", sentence("too_large", PAYLOAD, "bytes")
     unmeasured = "OR([core match]=0,INDEX(k_asked_cores_are_measured,[configuration])=0)"
     condition = f"AND(INDEX(p_states_cores,[p])=1,{unmeasured})"
-    yield condition, said("other_cores", CORES, "core count")
+    yield condition, sentence("other_cores", CORES, "core count")
 
 
 def wire_steps(framing: object) -> Iterator[Step]:
@@ -285,7 +289,7 @@ def wire_steps(framing: object) -> Iterator[Step]:
 OPPOSITE = {"value": "value", "low": "high", "high": "low"}
 GOODPUT, LOSS, FRAMES = "goodput_bps", "loss_rate", "frames_per_s"
 NAMES = {BEST: "best", GOODPUT: "unlimited", LOSS: "overload loss", LIMITED_LOSS: "limited loss"}
-"""Table of the law (model variant) `corrected` -> name of this table in the names of steps."""
+"""Table of the law (model variant) `corrected` -> its name in the names of steps."""
 LOOK_UP = """
 {table} row = IF({surface}=0,0,MATCH(({surface}*{slots}+{slot})*{SCALE}+MIN([bytes],{most_bytes}),t_key,1))
 {table} value = IF(IF([{table} row]=0,FALSE,ISNUMBER(INDEX(t_value,[{table} row]))),
@@ -307,8 +311,8 @@ overload loss {end} = IF(OR(NOT([lossy]),[overload loss unlimited {other}]=""),0
 limited loss {end} = IF(OR(NOT([lossy]),[limited loss requested {other}]=""),0,
   MAX(MIN([limited loss requested {other}],1),0))
 # Whether the stream requests more than it can get alone, and whether all senders together do.
-saturated {end} = IF([request]>={NEVER},TRUE,IF([best {end}]="",FALSE,[request]>[best {end}]*(1+{CLOSE})))
-overloaded {end} = IF([request]>={NEVER},[best {end}]<>"",
+saturated {end} = IF([request]>={INFINITE},TRUE,IF([best {end}]="",FALSE,[request]>[best {end}]*(1+{CLOSE})))
+overloaded {end} = IF([request]>={INFINITE},[best {end}]<>"",
   IF([best {end}]="",FALSE,[request]+[others]>[best {end}]*(1+{CLOSE})))
 capacity {end} = IF([saturated {end}],[unlimited {end}],[best {end}])
 receiver {end} = IF([overloaded {end}],[unlimited {end}],[best {end}])
@@ -334,7 +338,7 @@ kept {end} = IF([saturated {end}],1,IF(OR([share {end}]="",[offered {end}]=""),{
   IF([share {end}]<[offered {end}],1,{delivered})))
 goodput {end} = IF(OR([share {end}]="",[offered {end}]=""),"",MIN(
   MIN([offered {end}],[share {end}])*[kept {end}],
-  IF([saturated {end}],{NEVER},[offered {end}]*{delivered}),[greatest]))
+  IF([saturated {end}],{INFINITE},[offered {end}]*{delivered}),[greatest]))
 sent {end} = IF([lossy],IF([sent alone {end}]="","",[sent alone {end}]*[kept {end}]),[goodput {end}])
 """
 """Formulas for the goodput, as in `icmodel.laws.corrected.flow`."""
@@ -407,16 +411,13 @@ def law_steps(found: Lookup) -> Iterator[Step]:
 
 
 def adds_cores(found: Lookup, utilisation: str) -> bool:
-    """Whether busy cores are computed from a utilisation, since the dataset has no table of busy cores."""
+    """Whether busy cores follow from a utilisation, since the dataset has no table of busy cores."""
     measured = f"{utilisation}_cores" in found.metrics
     return utilisation in found.metrics and not measured and bool(found.tables.axes.cores)
 
 
 def look_up_steps(found: Lookup, index: int, name: str, load: str) -> Iterator[Step]:
-    """Yield formulas that look up value, low, high and basis in a table, at one kind of load.
-
-    ``load`` is the unlimited or the requested load.
-    """
+    """Yield formulas for the look-up of value, low, high and basis in a table. ``load`` is unlimited or requested."""
     table, place = f"{NAMES.get(name, name)} {load}", found.place(index)
     row, slots = f"[{table} row]", found.tables.axes.slots
     past = f"([bytes]-INDEX(t_from,{row}))"
@@ -469,7 +470,7 @@ def flow_steps(found: Lookup) -> Iterator[Step]:
             part=part,
             bound="" if end == "value" else ",[greatest]",
             delivered="1" if end == "value" else f"INDEX(p_achieved_{end},[p])",
-            NEVER=NEVER,
+            INFINITE=INFINITE,
             CLOSE=CLOSE,
         )
     yield from parse_steps("goodput", ANSWERED)
@@ -510,7 +511,7 @@ def metric_steps(found: Lookup, index: int, name: str) -> Iterator[Step]:
 
 
 def ordered_steps(metrics: list[str]) -> Iterator[Step]:
-    """Yield formulas that put the statistics of each time in ascending order, and limit utilisations to 1.
+    """Yield formulas for the order of the statistics of each time, and for the limit 1 of utilisations.
 
     `icmodel.laws.metrics.moves` defines the order.
     """
@@ -547,7 +548,7 @@ busy = IF([demand]="",0,[demand])
 shared = AND([endpoint count]>1,NOT(
   IF(OR([share value]="",[capacity value]=""),FALSE,[share value]*(1+{CLOSE})>=[capacity value])))
 bottleneck = IF([goodput value]="","unknown",
-  IF(AND([not achieved value],[greatest]>={NEVER},[demand]=""),"unknown",
+  IF(AND([not achieved value],[greatest]>={INFINITE},[demand]=""),"unknown",
   IF([not achieved value],
   IF([shared],IF(AND([lossy],[overloaded value]),"receiver","share"),
   IF(AND([saturated value],[lossy],[overload loss value]>{LOST}),"receiver",
@@ -577,7 +578,7 @@ def steps(found: Lookup) -> Iterator[Step]:
         "limits",
         LIMITS,
         demand=f"[{sender} value raw]" if sender in found.metrics else '""',
-        NEVER=NEVER,
+        INFINITE=INFINITE,
         CLOSE=CLOSE,
         LOST=LOST,
         NEAR_WIRE=NEAR_WIRE,
@@ -601,7 +602,7 @@ def steps(found: Lookup) -> Iterator[Step]:
 
 
 def answers(found: Lookup) -> tuple[str, ...]:
-    """Return the metrics that the workbook answers, in the order of the question sheet."""
+    """Return the metrics of the workbook, in the order of the question sheet."""
     derived = (f"{name}_cores" for name in UTILISATIONS if adds_cores(found, name))
     times = (name for name in found.metrics if not name.startswith(BUSY) and name != FRAMES)
     processors = sorted([*derived, *(name for name in found.metrics if name.startswith(BUSY))])

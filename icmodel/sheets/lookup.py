@@ -1,7 +1,7 @@
 """Look-up tables of a living workbook: the compiled tables of the law `corrected` as rows of cells.
 
 A row holds the polynomial of one metric in one cell (payload interval) and one slot (load interval) of
-`icmodel.tables.bilinear`.  Neighbouring cells with the same polynomial share a row.  Rows are sorted by a key of
+`icmodel.tables.bilinear`. Neighbouring cells with the same polynomial share a row. The rows are sorted by a key of
 surface, slot and payload, so one binary search finds a row.
 """
 
@@ -38,10 +38,10 @@ SCALE = 2**27
 
 The key is a number for surface and slot, multiplied by this factor, plus the payload.
 """
-ENDLESS = 1e300
-"""Number that stands for infinity; spreadsheets have no infinity."""
+INFINITY = 1e300
+"""Number in place of infinity, which spreadsheets lack."""
 SAME = 1e-13
-"""Relative deviation up to which two polynomials count as equal."""
+"""Maximum relative deviation of two equal polynomials."""
 TIMES = ("latency_", "rtt_")
 OF_PROCESSOR = (
     *UTILISATIONS,
@@ -51,16 +51,15 @@ UNLIMITED, REQUESTED = "unlimited", "requested"
 REFUSALS = ("no cores", "no sharing", "few switches", "many switches", "no cable")
 """Names of the columns with the refusal sentences of `icmodel.model.domain.RULES`."""
 PAYLOAD, CORES, SWITCHES = "<payload>", "<cores>", "<switches>"
-"""Placeholders in the texts of sentences; a formula replaces each placeholder by a number."""
+"""Placeholders in sentences. A formula replaces each placeholder by a number."""
 
 
 class Lookup(NamedTuple):
     """Look-up data of a workbook as cells: tables, limits and sentences of a dataset at given options.
 
-    ``loads`` are the limited loads [b/s].  ``names`` are the tables in the order of the configurations.  ``metrics``
-    are the tables of metrics in an answer.  ``rows`` are the polynomials.  ``configurations`` give the surface of each
-    table by protocol, core count and switch count.  ``protocols`` has a row for each protocol of
-    ``answered``.  ``refused`` maps each other protocol to the reason.
+    ``names`` are the tables in the order of the configurations. ``metrics`` are the tables of metrics in an answer.
+    ``rows`` are the polynomials. ``configurations`` have the surface of each table by protocol, core count and switch
+    count. ``protocols`` has a row for each protocol of ``answered``. ``refused`` maps each other protocol to the reason.
     """
 
     data: Dataset
@@ -84,7 +83,7 @@ class Lookup(NamedTuple):
         return int(np.prod(self.tables.axes.shape))
 
     def place(self, index: int) -> str:
-        """Return a formula for a table's row in the sheet of configurations; ``index`` is the table's index in `names`."""
+        """Return a formula for the row of table number ``index`` (in `names`) in the sheet of configurations."""
         return f"[configuration]+{index * self.configuration_count}"
 
     def loads_of(self, name: str) -> tuple[str, ...]:
@@ -146,7 +145,7 @@ def protocol_rows(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, C
         places.protocol = name
         wire, link = tables.wires[k], tables.link
         greatest = wire.greatest_payload_bytes()
-        merged = ENDLESS
+        merged = INFINITY
         if link.line_rate_bps is not None and wire.merges:
             merged = float(wire.goodput_bound_bps(np.ones(1), np.ones(1))[0])
         # Packet sizes, which differ between the protocols of Ethernet.
@@ -249,7 +248,7 @@ def _absence(
 
 
 def _finite(number: float) -> float:
-    return float(np.clip(number, -ENDLESS, ENDLESS))
+    return float(np.clip(number, -INFINITY, INFINITY))
 
 
 # --- polynomials ----------------------------------------------------------------------------------
@@ -258,8 +257,8 @@ def _finite(number: float) -> float:
 def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tuple[Cell, ...]]:
     """Yield the rows of the look-up table of polynomials, in the order of their keys.
 
-    A row begins with key, table, first payload [B] and least load [b/s].  Then it has 4 coefficients for the value, and
-    6 for each end of the interval.  The row ends with four codes of the basis, and the highest load that limits the
+    A row begins with key, table, first payload [B] and least load [b/s]. Then it has 4 coefficients for the value, and
+    6 for each end of the interval. The row ends with four codes of the basis, and the highest load that limits the
     goodput [b/s].
     """
     tables = found.tables
@@ -273,7 +272,7 @@ def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tup
         last = slots if UNLIMITED in wanted else slots - 1
         repeated = _repeated(surfaces, tables)
         basis = surfaces.basis.reshape(4, *surfaces.rows.shape[1:]) * (surfaces.rows[0] >= 0)
-        top = np.minimum(surfaces.top_load, ENDLESS)
+        top = np.minimum(surfaces.top_load, INFINITY)
         for surface in range(len(surfaces.first)):
             for slot in range(first, last):
                 block = ((surface + 1 + before) * slots + slot) * SCALE
@@ -294,7 +293,7 @@ def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tup
 
 
 def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
-    """Mark the cells whose polynomial and basis equal those of the previous cell, as a boolean mask.
+    """Return a mask of the cells with the polynomial and the basis of the previous cell.
 
     The axes of the mask are slots, surfaces and cells.
     """
@@ -326,7 +325,7 @@ def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
 
 
 def _evaluated(terms: Floats, past: Floats, load: Floats | float) -> Floats:
-    """Evaluate polynomials at distances from the lower corner of their cell: payload (``past``) [B] and load [b/s].
+    """Evaluate polynomials at distances from the lower corner of their cell: ``past`` in payload [B], and load [b/s].
 
     The axes of ``terms`` are coefficients (6), value/low/high, slots, surfaces and cells.
     """

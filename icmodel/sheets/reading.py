@@ -1,4 +1,4 @@
-"""Read the table of a CSV file, or of the first sheet of an XLSX file, within bounds of memory."""
+"""Read the table of a CSV file, or of the first sheet of an XLSX file, in limited memory."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from icmodel.errors import ReportError
 from icmodel.sheets.sheet import Cell, Sheet, library
 
 LARGEST_BYTES = 512 * 2**20
-"""Greatest unpacked size of an XLSX file that can be read [B]."""
+"""Maximum unpacked size of an XLSX file [B]."""
 MOST_CELLS = 20_000_000
-"""Greatest number of rows times columns of a sheet, empty cells included."""
+"""Maximum number of rows times columns of a sheet, empty cells included."""
 LAST_ROW, LAST_COLUMN = 2**20, 2**14
-"""Number of the last row, and of the last column, that any sheet can have; counted from 1."""
+"""Numbers of the last row and of the last column of the largest possible sheet, counted from 1."""
 PIECE_BYTES = 2**20
 REFERENCE = re.compile(rb"""[\s<]r\s*=\s*["']([A-Za-z]*)([0-9]+)["']""")
 """Pattern of a reference in the XML of a sheet: column letters (missing in rows) and row number."""
 CELL = re.compile(rb"<c[\s/>]")
-"""Pattern of the start of a cell, which may have no reference."""
+"""Pattern of the start of a cell. A cell may have no reference."""
 COUNT = re.compile(rb"""[\s<](?:uniqueC|c)ount\s*=\s*["']\s*\+?([0-9]+)""")
 """Pattern of a stated count in XML, such as the number of texts in all sheets."""
 LONGEST_TAG = 2**16
-"""Greatest length of an XML tag that is surely read in one piece [B]."""
+"""Maximum length of an XML tag that is surely read in one piece [B]."""
 
 
 def read_sheet(path: str | Path) -> Sheet:
@@ -73,7 +73,7 @@ def read_sheet(path: str | Path) -> Sheet:
 
 
 def _xlsx_rows(body: bytes, place: Path) -> list[list[Cell]]:
-    """Return the rows of the first sheet of an XLSX file; an empty text is an empty cell."""
+    """Return the rows of the first sheet of an XLSX file. An empty text is an empty cell."""
     calamine = library("python_calamine")
     try:
         _check_size(body, place)
@@ -81,7 +81,7 @@ def _xlsx_rows(body: bytes, place: Path) -> list[list[Cell]]:
         table = sheets.get_sheet_by_index(0).to_python(skip_empty_area=False)
     except ReportError:
         raise
-    except Exception as error:  # calamine has an exception for each kind of damage
+    except Exception as error:  # each kind of damage has its own exception in calamine
         raise ReportError(f"{place} is not an XLSX file that can be read: {error}") from error
     return [
         [
@@ -95,8 +95,8 @@ def _xlsx_rows(body: bytes, place: Path) -> list[list[Cell]]:
 def _check_size(body: bytes, place: Path) -> None:
     """Raise ReportError if a file unpacks to too many bytes, or its cells span too large an area.
 
-    calamine allocates the whole rectangle around the cells of a sheet, and as many texts as the file states.  A failed
-    allocation ends the process.  The stated size of a part may be wrong, so this function counts the unpacked bytes.
+    The library calamine allocates the whole rectangle around the cells, and the stated number of texts. A failed
+    allocation ends the process. The stated size of a part may be wrong, so this function counts the unpacked bytes.
     """
     total = 0
     with zipfile.ZipFile(io.BytesIO(body)) as book:
@@ -120,7 +120,7 @@ def _check_size(body: bytes, place: Path) -> None:
 
 @dataclass
 class Area:
-    """Area that the cells of a sheet span, collected from pieces of its XML."""
+    """Area of the cells of a sheet, collected from pieces of its XML."""
 
     row: int = 0
     column: int = 0
@@ -128,7 +128,7 @@ class Area:
     unplaced: int = 0
 
     def add(self, piece: bytes, place: Path) -> None:
-        """Add the cell references in a piece of XML; raise ReportError if a number in it is too large."""
+        """Add the cell references in a piece of XML. Raise ReportError if a number in it is too large."""
         found = REFERENCE.findall(piece)
         cells = [(_column_number(letters), int(row)) for letters, row in set(found) if letters]
         self.column = max([self.column, *(column for column, _ in cells)])
@@ -141,7 +141,7 @@ class Area:
                 f"{LAST_ROW} and column {LAST_COLUMN}"
             )
         if (most := max(map(int, COUNT.findall(piece)), default=0)) > MOST_CELLS:
-            raise ReportError(f"{place} states {most} parts: keep them below {MOST_CELLS}")
+            raise ReportError(f"{place} states {most} parts: the maximum is {MOST_CELLS}")
 
     def check(self, place: Path) -> None:
         """Raise ReportError if the area is too large. Cells without a reference count as cells of the last row."""

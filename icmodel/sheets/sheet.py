@@ -1,4 +1,4 @@
-"""A sheet (table of cells below a heading row), the headings of answers, and access to XLSX libraries."""
+"""Sheet (table of cells below a heading row), the headings of answers, and access to XLSX libraries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEAD = re.compile(r"\s*(?P<name>.*?)\s*(?:[\[(]\s*(?P<unit>[^\])]*?)\s*[\])])?\s
 """Pattern of a column heading: a name, and optionally a unit in brackets."""
 LIMITED_BY, WHY = "limited by", "why"
 STATED_DATE = datetime(1980, 1, 1, tzinfo=UTC)
-"""Date in the properties of every XLSX file, and in its ZIP archive."""
+"""Date of every XLSX file, in its properties and in its ZIP archive."""
 
 
 class Answer(NamedTuple):
@@ -50,7 +50,7 @@ ANSWERS = (
     Answer("receiving CPU", "cpu_recv", "%", 1e-2),
     Answer("loss", "loss_rate", "%", 1e-2),
 )
-"""Metrics in the answers of a sheet; the cells of a metric that the dataset lacks stay empty."""
+"""Metrics in the answers of a sheet. If the dataset lacks a metric, its cells stay empty."""
 ANSWER_HEADS = (*(head for one in ANSWERS for head in one.heads), LIMITED_BY, WHY)
 
 
@@ -63,10 +63,9 @@ class Sheet:
     head : tuple of str
         Column headings, one text per column.
     rows : tuple of tuple
-        Cells of each row: texts, numbers, or ``None`` for an empty cell; each row has as many
-        cells as there are headings.
+        Cells of each row: texts, numbers, or ``None`` for an empty cell. Each row has a cell per heading.
     delimiter : str
-        Delimiter of a CSV file.  If the delimiter is ``;``, numbers have a decimal comma.
+        Delimiter of a CSV file. With the delimiter ``;``, numbers have a decimal comma.
     """
 
     head: tuple[str, ...]
@@ -83,7 +82,7 @@ class Unit(NamedTuple):
 
 
 def unit_of_metric(metric: str) -> Unit:
-    """Return the unit in which a workbook shows a metric.
+    """Return the unit of a metric in workbooks.
 
     Examples
     --------
@@ -104,7 +103,7 @@ def unit_of_metric(metric: str) -> Unit:
 
 
 class Chart(NamedTuple):
-    """Charts of a table: the column of the x axis, whether the axis is logarithmic, and the columns of each chart."""
+    """Charts of a table: column of the x axis, flag for a logarithmic axis, and columns of each chart."""
 
     x: int
     log: bool
@@ -112,7 +111,7 @@ class Chart(NamedTuple):
 
 
 class Page(NamedTuple):
-    """One sheet of a workbook: its name, its table, and charts if ``chart`` is given."""
+    """One sheet of a workbook: its name, its table, and its charts, if any."""
 
     name: str
     sheet: Sheet
@@ -130,7 +129,7 @@ def new_workbook(body: BytesIO, **options: bool) -> Any:
 
 
 def library(name: str) -> Any:
-    """Import a library for XLSX files, installed by the extra ``xlsx``.
+    """Import a library for XLSX files; the extra ``xlsx`` installs it.
 
     Raises
     ------

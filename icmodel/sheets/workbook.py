@@ -1,4 +1,4 @@
-"""Living workbook: a question in cells, formulas that answer it, a chart, and sheets of rows, notes and sources.
+"""Living workbook: a question in cells, the formulas of its answer, charts, and sheets of rows and notes.
 
 The workbook needs neither macros nor icmodel.
 """
@@ -25,7 +25,7 @@ from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET, ROUNDING, UNDECIDED
 from icmodel.scenario import Options
 from icmodel.sheets.calculation import Calculation, write_row
-from icmodel.sheets.formulas import ENDS, FRAMES, GOODPUT, INPUTS, NEVER, answers, text
+from icmodel.sheets.formulas import ENDS, FRAMES, GOODPUT, INFINITE, INPUTS, answers, text
 from icmodel.sheets.lookup import VARIANT, Lookup, lookup_of
 from icmodel.sheets.sheet import Cell, library, new_workbook, unit_of_metric
 
@@ -38,9 +38,9 @@ POINTS = 41
 TYPICAL_BYTES = 1448
 """Payload of the initial question of a workbook [B], if the dataset covers it."""
 AT_LEAST = (GOODPUT, FRAMES)
-"""Metrics whose limit is a minimum; the limit of every other metric is a maximum."""
-ENDINGS = ("", " low", " high")
-"""Endings of step names: for the value, the low end and the high end of an answer."""
+"""Metrics with a minimum as limit. The limit of every other metric is a maximum."""
+SUFFIXES = ("", " low", " high")
+"""Suffixes of step names for the value, the low end and the high end of an answer."""
 NO_VALUE = "#N/A"
 KEYWORDS: Mapping[str, tuple[str, Callable[[Any], object]]] = {
     "protocol": ("protocol", str),
@@ -66,18 +66,17 @@ def write_living_workbook(
 ) -> tuple[str, ...]:
     """Write a workbook that computes the variant ``corrected`` of a dataset by formulas.
 
-    The question sheet takes protocol, payload, rate or requested goodput, cores, switches, endpoints, goodput of other
-    endpoints, and cable length.  The sheet shows every metric with interval, basis and bottleneck, and a verdict on
-    typed limits.
+    The inputs are protocol, payload, rate or requested goodput, cores, switches, endpoints, goodput of other endpoints,
+    and cable length. The sheet shows every metric with interval and basis, the bottleneck, and verdicts on typed limits.
 
     Parameters
     ----------
     path : str or path
         Place of the XLSX file.
     data : Dataset
-        Dataset whose rows are used.
+        Dataset with the rows for the look-up tables.
     options : mapping of str to str, optional
-        Values on the dataset's own axes; the defaults of the dataset if left out.
+        Values on the dataset's option axes. Default: the dataset's default values.
     question : mapping of str to str or float, optional
         Initial contents of the input cells: ``protocol``, ``payload`` [B], ``rate`` [1/s], ``requested`` [Gb/s],
         ``cores``, ``switches``, ``endpoints``, ``other`` [Gb/s], ``distance`` [m].
@@ -87,7 +86,7 @@ def write_living_workbook(
     Returns
     -------
     tuple of str
-        One sentence for each protocol that has no rows at these options.
+        One sentence for each protocol without rows at these options.
 
     Raises
     ------
@@ -156,7 +155,7 @@ class _Workbook:
         self.cell = self.calculation.cell
         self.first_answer = FIRST_INPUT + len(INPUTS) + 5
 
-        # Initial question: a protocol with rows, a measured payload, and as many switches as the protocol needs.
+        # Initial question: a protocol with rows, a measured payload, and the least number of switches.
         protocol = found.data.default_protocol
         protocol = protocol if protocol in found.answered else found.answered[0]
         self.inputs: dict[str, Cell] = {"protocol": protocol, **question}
@@ -187,7 +186,7 @@ class _Workbook:
         self.question.activate()
 
     def results(self, inputs: Mapping[str, Cell]) -> dict[str, Cell]:
-        """Return the answer to a question as stored cell values, for programs that do not compute formulas."""
+        """Return the answer to a question as stored cell values, for programs without formulas."""
         try:
             found = self.model.predict(**keywords_of(inputs), options=dict(self.options))
         except IcmodelError as error:
@@ -201,7 +200,7 @@ class _Workbook:
                 results[f"{metric} answer why"] = estimate.why if estimate else ""
                 continue
             si = unit_of_metric(metric).si
-            for ending, number in zip(ENDINGS, estimate.ends, strict=True):
+            for ending, number in zip(SUFFIXES, estimate.ends, strict=True):
                 results[f"{metric} answer{ending}"] = number / si
             results[f"{metric} answer basis"] = estimate.basis
         return results
@@ -223,8 +222,8 @@ class _Workbook:
         page.write_string(
             1,
             0,
-            f"{about}; icmodel {__version__}. Type into the yellow cells. A limit is a least value for goodput and frames, "
-            "a greatest value for every other metric.",
+            f"{about}; icmodel {__version__}. Type into the yellow cells. A limit is a minimum for goodput and frames, "
+            "and a maximum for every other metric.",
             self.grey,
         )
         for place, name in enumerate(("question", "", "unit", "")):
@@ -242,7 +241,9 @@ class _Workbook:
         )
         counts = sorted({row["cores"] for row in self.found.configurations if row["cores"]})
         cores = (
-            f"measured: {', '.join(map(str, counts))}; empty: the most" if counts else "leave empty"
+            f"measured: {', '.join(map(str, counts))}; empty: the greatest"
+            if counts
+            else "leave empty"
         )
         cable = f"empty: {link.cable_length_m:g} m" if link.cable_length_m else "empty: as measured"
         inputs = {
@@ -329,7 +330,7 @@ class _Workbook:
         page, line, unit = self.question, row - 1, unit_of_metric(metric)
         number = self.book.add_format({"num_format": unit.format})
         page.write_string(line, 0, metric_name(metric), self.bold)
-        for place, ending in enumerate(ENDINGS, 1):
+        for place, ending in enumerate(SUFFIXES, 1):
             step = f"{metric} answer{ending}"
             page.write_formula(line, place, f"={self.cell(step)}", number, results.get(step, ""))
         page.write_string(line, 4, unit.symbol, self.unit)
@@ -353,21 +354,21 @@ class _Workbook:
             met, failed = f"{low}>={limit}", f"{high}<{limit}"
         found = f"IF({met},{text(MET)},IF({failed},{text(NOT_MET)},{text(UNDECIDED)}))"
         if traversals(metric) or metric.endswith("_std_s"):
-            # If goodput may be below the request, the latency has no upper end. If goodput is surely below the request,
+            # If the goodput may be below the request, the latency has no upper end. If it is surely below the request,
             # the latency grows without limit (`icmodel.requirement.while_all_passes`).
             steps = ("request", f"{GOODPUT} answer low", f"{GOODPUT} answer high")
             request, least, most = map(self.cell, steps)
             produced = f"{request}/1E9*(1-{ROUNDING!r})"
             may_wait = f"IF({failed},{text(NOT_MET)},{text(UNDECIDED)})"
             waits = f"IF({most}<{produced},{text(NOT_MET)},{may_wait})"
-            passes = f"OR({request}>={NEVER},{least}>={produced})"
+            passes = f"OR({request}>={INFINITE},{least}>={produced})"
             found = f'IF({least}="",{found},IF({passes},{found},{waits}))'
         unknown = f"OR(NOT(ISNUMBER({value})),NOT(ISNUMBER({limit})))"
         verdict = f'=IF({limit}="","",IF({unknown},{text(UNDECIDED)},{found}))'
         page.write_formula(line, 7, verdict, None, "")
 
     def notes(self) -> Iterator[str]:
-        """Yield icmodel's notes on an answer, each as a formula without its equals sign."""
+        """Yield icmodel's notes on an answer as formulas without the equals sign."""
         cell = self.cell
         answered, endpoints = cell("answered"), cell("endpoint count")
         idle = "idle: give others' goodput, the sum of their requests, if they send"
@@ -386,7 +387,7 @@ class _Workbook:
         above = text("the benchmarked goodput lies above theory's bound and was clamped to it. ")
         yield f'IF(AND({answered},{cell("above theory")}),{above},"")'
         missed = text("the request is not achieved: latency is that of the unlimited benchmark. ")
-        finite = f"AND({answered},{cell('not achieved value')},{cell('request')}<{NEVER})"
+        finite = f"AND({answered},{cell('not achieved value')},{cell('request')}<{INFINITE})"
         yield f'IF({finite},{missed},"")'
         for name in UTILISATIONS:
             if name in self.metrics:
@@ -403,7 +404,7 @@ class _Workbook:
     # --- curve and charts ---------------------------------------------------------------------
 
     def charted(self) -> Iterator[tuple[str, str]]:
-        """Yield the metrics to chart (goodput, and the mean of a time), each with its name."""
+        """Yield the metrics of the charts (goodput, and the mean of a time), each with its name."""
         if any(row["table"] == BEST and row["surface"] for row in self.found.configurations):
             yield GOODPUT, metric_name(GOODPUT)
         times = [m for m in self.metrics if traversals(m)]
@@ -420,7 +421,7 @@ class _Workbook:
         head = ["payload [B]"]
         for metric, name in charted:
             symbol = unit_of_metric(metric).symbol
-            head += [f"{name}{ending} [{symbol}]" for ending in ENDINGS]
+            head += [f"{name}{ending} [{symbol}]" for ending in SUFFIXES]
         for place, name in enumerate(head):
             curve.write_string(0, place, name, self.bold)
         curve.set_column(0, len(head) - 1, 20)
@@ -446,7 +447,7 @@ class _Workbook:
             inputs = [f"={self.cell(name)}" for name in INPUTS]
             inputs[INPUTS.index("payload")] = f"={CURVE}!$A${k + 2}"
             self.calculation.write_question(page, k + 1, inputs, {**asked, **results})
-            steps = [f"{metric} answer{ending}" for metric, _ in charted for ending in ENDINGS]
+            steps = [f"{metric} answer{ending}" for metric, _ in charted for ending in SUFFIXES]
             for place, step in enumerate(steps, 1):
                 cell, value = self.cell(step, k + 1), results.get(step)
                 formula = f"=IF(ISNUMBER({cell}),{cell},NA())"
@@ -454,7 +455,7 @@ class _Workbook:
                 curve.write_formula(k + 1, place, formula, None, stored)
 
     def goodput_configuration(self) -> Mapping[str, Cell] | None:
-        """Return the configuration (row) with the goodput of the initial question; None if it has no goodput."""
+        """Return the configuration (row) with the goodput of the initial question; None without one."""
         protocol, cores = self.inputs["protocol"], self.inputs.get("cores")
         if cores is None:
             defaults = {row["protocol"]: row["default cores"] for row in self.found.protocols}
@@ -469,11 +470,11 @@ class _Workbook:
         return None
 
     def write_charts(self, line: int) -> None:
-        """Draw a chart of each charted metric over the payload; a point marks the question of the question sheet."""
+        """Draw each charted metric over the payload. A point marks the question of the question sheet."""
         for k, (metric, name) in enumerate(self.charted()):
             chart = self.book.add_chart({"type": "scatter", "subtype": "straight"})
             first, row = 1 + 3 * k, self.first_answer + self.metrics.index(metric)
-            for place, ending in enumerate(ENDINGS):
+            for place, ending in enumerate(SUFFIXES):
                 dashed = {"color": "#8aa4c8", "width": 1, "dash_type": "dash"}
                 chart.add_series(
                     {
@@ -522,19 +523,19 @@ HOW_TO_READ = (
     ),
     (
         "",
-        "A verdict is met if the whole interval is on the right side of the limit, not met if the whole interval is on the wrong side, and undecided otherwise.",
+        "A verdict is met if the whole interval is on the right side of the limit. It is not met if the whole interval is on the wrong side. In all other cases it is undecided.",
     ),
     (
         "",
-        "A latency is never met while less passes than is requested: frames then wait without limit.",
+        "If the goodput is below the request, frames wait without limit, and no latency is met.",
     ),
     (
         "how it works",
-        "The calculation sheet holds one question in each row: row 3 is that of the question sheet, the others are the payloads of the chart. Each step is one column.",
+        "The calculation sheet holds one question in each row. Row 3 is the question of the question sheet; the other rows are the payloads of the charts. Each step is one column.",
     ),
     (
         "",
-        "The tables sheet holds a polynomial for each range of payload and load; the configurations sheet says which surface answers for which protocol, cores and switches.",
+        "The tables sheet holds a polynomial for each range of payload and load. The configurations sheet has the surface for each protocol, number of cores and number of switches.",
     ),
     (
         "",
@@ -545,7 +546,7 @@ HOW_TO_READ = (
         "This workbook has no packet rates, no processor time by mode, and no work of an application. Extrapolation, other hosts and message times need icmodel.",
     ),
 )
-"""Heading and text of each note that is the same in every workbook."""
+"""Heading and text of the notes in every workbook."""
 
 
 def write_rows(book: Any, found: Lookup, options: Options) -> None:
@@ -607,5 +608,5 @@ def source_notes(found: Lookup, options: Options) -> Iterator[tuple[str, str]]:
     if shares:
         yield (
             "coverage",
-            f"intervals cover less than 90 %: of the rows left out of {VARIANT} they held {', '.join(shares)}",
+            f"intervals cover less than 90 % of the rows left out of {VARIANT}: {', '.join(shares)}",
         )

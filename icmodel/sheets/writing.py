@@ -1,7 +1,7 @@
 """Write tables as CSV or XLSX, and templates of scenarios.
 
-No cell of a file is run as a formula.  XLSX stores texts as texts.  In CSV, a text that a spreadsheet program would take
-for a formula gets an apostrophe in front (`icmodel.documents.harmless`).
+No spreadsheet program runs a written cell as a formula. XLSX stores texts as texts. In CSV, a text that looks like a
+formula gets an apostrophe in front (`icmodel.documents.harmless`).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from icmodel.sheets.sheet import (
 )
 
 MOST_ROWS = 1_048_575
-"""Greatest number of rows below the heading row of an XLSX sheet."""
+"""Maximum number of rows below the heading row of an XLSX sheet."""
 LONGEST_TEXT = 32_767
-"""Greatest number of characters in an XLSX cell; longer texts are cut."""
+"""Maximum number of characters in an XLSX cell. Longer texts are cut."""
 NUMBER_FORMATS = {
     "%": "0.0##",
     "Gb/s": "0.000###",
@@ -48,17 +48,17 @@ NUMBER_FORMATS = {
 """Unit -> number format of an XLSX column: units of answered sheets, then SI units."""
 RATIO = "0.0##%"
 HEAD_HEIGHT = 32
-"""Height of the heading row of an XLSX sheet, two lines of text [pt]."""
+"""Height of the heading row of an XLSX sheet: two lines of text [pt]."""
 WIDEST_HEAD = 24
-"""Greatest column width [characters] due to a heading; longer headings are wrapped."""
+"""Maximum column width for a heading [characters]. Longer headings are wrapped."""
 SAMPLE = 50
-"""Number of first rows whose texts determine the width of a column."""
+"""Number of first rows that determine the width of a column."""
 
 
 def write_sheet(sheet: Sheet, path: str | Path) -> None:
-    """Write a table as CSV or XLSX; if writing fails, no partial file remains.
+    """Write a table as CSV or XLSX. If writing fails, no partial file remains.
 
-    Texts are written as texts, so a spreadsheet program runs no cell as a formula.
+    A spreadsheet program runs no written cell as a formula.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def write_page(book: Any, page: Page) -> None:
         made.write_string(0, place, head, bold)
         form = number_format(head)
         number = book.add_format({"num_format": form}) if form else None
-        # The width [characters] fits the heading, on two lines if it is long, and the first texts.
+        # The width [characters] fits the first texts and the heading. A long heading has two lines.
         texts = [row[place] for row in sheet.rows[:SAMPLE]]
         longest = max((len(cell) for cell in texts if isinstance(cell, str)), default=0)
         width = max(10, min(len(head) + 1, WIDEST_HEAD), min(longest, 60))
@@ -142,8 +142,8 @@ def number_format(head: str) -> str | None:
 def _worksheet_of(rows: Sequence[Sequence[Cell]]) -> Any:
     """Return a worksheet class that streams the given rows to the file, below the heading row.
 
-    xlsxwriter keeps an object for each cell and writes its attributes one by one, which takes five times as long.  This
-    class streams the rows to the file, so the memory does not grow with the number of rows.
+    The library xlsxwriter keeps an object for each cell and writes its attributes one by one. Streaming needs a fifth of
+    the time, and its memory does not grow with the number of rows.
     """
     base = library("xlsxwriter.worksheet").Worksheet
 
@@ -176,10 +176,7 @@ def _worksheet_of(rows: Sequence[Sequence[Cell]]) -> Any:
 
 @lru_cache(maxsize=10_000)
 def text_xml(text: str) -> str:
-    """Return the text of a cell as XML.
-
-    A control character becomes ``_xHHHH_`` (ECMA-376 part 1, ST_Xstring).
-    """
+    """Return the text of a cell as XML. A control character becomes ``_xHHHH_`` (ECMA-376 part 1, ST_Xstring)."""
     plain = re.sub(r"(_x[0-9a-fA-F]{4}_)", r"_x005F\1", text[:LONGEST_TEXT])
     plain = re.sub(
         r"[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]", lambda one: f"_x{ord(one[0]):04X}_", plain
@@ -229,11 +226,11 @@ TEMPLATE = (
     ("endpoints", "Number of senders to the same interface, this one included. If empty, 1."),
     ("other goodput [Gb/s]", "Sum of the goodputs that the other senders request. If empty, 0."),
 )
-"""Columns of a template of scenarios, each with the note that explains it."""
+"""Columns of a template of scenarios, each with an explanatory note."""
 
 
 def write_template(path: str | Path, datasets: Iterable[str], protocols: Iterable[str]) -> None:
-    """Write an empty table of scenarios; an XLSX file has drop-down lists and a note on each column.
+    """Write an empty table of scenarios. An XLSX file has drop-down lists and a note on each column.
 
     Raises
     ------
@@ -253,7 +250,7 @@ def write_template(path: str | Path, datasets: Iterable[str], protocols: Iterabl
             page.write_comment(0, column, note)
             page.set_column(column, column, max(12, len(name) + 2))
         page.freeze_panes(1, 0)
-        # Excel limits the choices of a drop-down to 255 characters, unless they are cells of a sheet.
+        # Excel limits a drop-down list to 255 characters, unless its choices are cells of a sheet.
         lists = book.add_worksheet("lists")
         lists.hide()
         for column, texts in enumerate((sorted(set(datasets)), sorted(set(protocols)))):

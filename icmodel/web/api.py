@@ -1,4 +1,4 @@
-"""Routes of the HTTP API, with the options, answers and error messages of the command line."""
+"""Routes of the HTTP API. Options, answers and error messages are those of the command line."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ from icmodel.web.problems import Problem, answers, problem_of
 from icmodel.web.work import Workshop, check_dataset, dataset, warm_model
 
 POSTED = (400, 408, 413, 415)
-"""Additional HTTP statuses with which a request with a body can be refused."""
+"""HTTP statuses of refused requests with a body, besides those of all requests."""
 LARGEST_GRID = 4000
-"""Greatest number of points of a grid; the command line allows more."""
+"""Maximum number of points of a grid. The command line allows more."""
 
 
 async def refuse_unknown_query(request: Request) -> None:
-    """Refuse a request whose address has a query key that its route does not know."""
+    """Raise a Problem if the address has a query key that the route does not know."""
     known = [one.alias for one in request.scope["route"].dependant.query_params]
     for key in request.query_params:
         if key not in known:
@@ -102,7 +102,7 @@ class IngestedText(Ingested):
 
 
 class KeptValidation(Validation):
-    """Scores of a validation, and the coverage stored with the dataset, by variant and kind of fold."""
+    """Scores of a validation, and the dataset's stored coverage by variant and kind of fold."""
 
     kept: dict[str, Any]
 
@@ -126,7 +126,7 @@ def as_json(body: bytes) -> Response:
 
 
 def found(name: str, find: Callable[[str], Any]) -> Any:
-    """Find the object that a URL names; an unknown name becomes a problem with status 404."""
+    """Find an object by its name in a URL. An unknown name becomes a problem with status 404."""
     try:
         return find(name)
     except IcmodelError as error:
@@ -187,7 +187,7 @@ async def sweep(body: bodies.SweepBody, shop: Shop) -> Response:
     summary="Compare datasets, protocols or variants; or a use case everywhere",
 )
 async def compare(body: bodies.CompareBody, shop: Shop) -> Response:
-    """Return the output of `icmodel compare --json`; with a use case, a row per interconnect."""
+    """Return the output of `icmodel compare --json`. For a use case, it has a row per interconnect."""
     names, question = split_names(body.dataset), body.question()
     if body.usecase is not None or body.toml is not None:
         others = {**question.texts(), "option": question.option, "variant": body.variant}
@@ -259,12 +259,12 @@ async def recommend(body: bodies.SystemBody, shop: Shop) -> Response:
 @router.post(
     "/ingest",
     responses=answers(IngestedText, *POSTED, 503),
-    summary="Make a dataset of other tools' results",
+    summary="Make a dataset from other tools' results",
 )
 async def ingest(body: bodies.IngestBody, shop: Shop) -> Response:
-    """Return the output of `icmodel ingest --json`, and the files of the dataset under `folder`.
+    """Return the output of `icmodel ingest --json`, with the files of the dataset under `folder`.
 
-    Nothing stays on the server.
+    The server stores nothing.
     """
     return as_json(await shop.long(jobs.ingest, *body.asked()))
 
@@ -272,7 +272,7 @@ async def ingest(body: bodies.IngestBody, shop: Shop) -> Response:
 # --- lists and descriptions -------------------------------------------------------------------
 
 
-@router.get("/", responses=answers(Index), summary="What this server answers")
+@router.get("/", responses=answers(Index), summary="List the contents of this server")
 async def index() -> Response:
     """List the version, the variants of the model, and the names of datasets, use cases and systems."""
     return JSONResponse(
@@ -384,7 +384,7 @@ async def show_system(name: SystemName, shop: Shop) -> Response:
 @router.get(
     "/validation/{name}",
     responses=answers(KeptValidation, 404, 503),
-    summary="Score a model on rows that it was not fitted to",
+    summary="Score a model on left-out rows",
 )
 async def validation(
     name: DatasetName,
@@ -395,7 +395,7 @@ async def validation(
 ) -> Response:
     """Return the output of `icmodel validate --json` for a few folds.
 
-    The key `kept` holds the coverage stored with the dataset.
+    The key `kept` holds the stored coverage of the dataset.
     """
     found(name, check_dataset)
     return as_json(await shop.long(jobs.validate, name, variant, folds, most))

@@ -1,7 +1,7 @@
 """Bodies of requests: the options of the command line as JSON.
 
-A quantity is a text with its unit, a count is a number, and a name is a text. The fields of a
-question and their descriptions are those of `icmodel.questions.words.Question`.
+A quantity is a text with its unit, a count is a number, and a name is a text. A question has the fields and
+descriptions of `icmodel.questions.words.Question`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from icmodel.questions.words import (
 )
 
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-"""A text such as "1448 B", or a range such as "64 B..65535 B"."""
+"""Text such as "1448 B", or range such as "64 B..65535 B"."""
 Toml = Annotated[str, StringConstraints(min_length=1, max_length=500_000)]
 Count = Annotated[int, Field(ge=0, le=10**9)] | Word
-"""A whole number, or a range such as "1,4" or "0..2"."""
+"""Whole number, or range such as "1,4" or "0..2"."""
 Names = Annotated[list[Word], Field(max_length=64)]
 TEXTS = {
     (kind, one.name): one.metadata["description"]
@@ -36,7 +36,7 @@ TEXTS = {
 }
 """Dataclass of options and name of a field -> description of the field."""
 LARGEST_FILE = 4 * 2**20
-"""Greatest number of characters of an uploaded file."""
+"""Maximum number of characters in an uploaded file."""
 DATASET = Field(
     DEFAULT_DATASET, description="Name of a bundled dataset.", examples=[DEFAULT_DATASET]
 )
@@ -45,7 +45,7 @@ PROTOCOL = Field(None, description=PROTOCOL_HELP, examples=["tcp"])
 EXTRAPOLATE = Field(
     False, description="Also answer beyond the measured range, marked extrapolated."
 )
-SEVERAL: Any = Field([], description="Names; if the list is empty, the default.")
+SEVERAL: Any = Field([], description="Names. An empty list stands for the default.")
 
 
 class Body(BaseModel):
@@ -75,7 +75,7 @@ def words_of(body: Body, kind: type[Any]) -> dict[str, Any]:
 
 
 class QuestionBody(Body):
-    """Parameters of a question; a missing parameter has its default."""
+    """Parameters of a question. A missing parameter has its default."""
 
     payload: Word | None = described("payload", "1448 B", "64 KiB")
     rate: Word | None = described("rate", "6700/s")
@@ -127,12 +127,12 @@ class PredictBody(QuestionBody):
     )
 
     def extras(self) -> Extras:
-        """Return the options of ``message`` and ``solve``, which are not part of the question."""
+        """Return the options of a message and of a parameter to solve for."""
         return Extras(self.message, self.message_within, self.solve, self.goodput)
 
 
 class SweepBody(QuestionBody):
-    """Input of `icmodel sweep`; each parameter may be a list or a range as text."""
+    """Input of `icmodel sweep`. Each parameter may be a text with a list or a range."""
 
     dataset: Word = DATASET
     variant: Word | None = VARIANT
@@ -163,7 +163,7 @@ class CompareBody(QuestionBody):
 
 
 class EvaluateBody(Body):
-    """Input of `icmodel evaluate`; the use case is a bundled name or a TOML text."""
+    """Input of `icmodel evaluate`. The use case is a bundled name or a TOML text."""
 
     usecase: Word | None = Field(
         None, description="Name of a bundled use case.", examples=["imaging"]
@@ -185,7 +185,7 @@ class SystemBody(Body):
     )
     toml: Toml | None = Field(
         None,
-        description="Text of a system with bundled datasets and use cases only, in place of a name.",
+        description="Text of a system, in place of a name. Its datasets and use case must be bundled.",
     )
     dataset: Word | None = Field(None, description="Bundled dataset for all streams.")
     variant: Word | None = VARIANT
@@ -207,14 +207,14 @@ class CheckBody(Body):
 
 
 class UploadedFile(Body):
-    """A file with results of another tool: its name without a folder, and its text."""
+    """File with results of another tool: its name without a folder, and its text."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_ .,+=@-]{0,120}$")]
     text: Annotated[str, StringConstraints(max_length=LARGEST_FILE)]
 
 
 class IngestBody(Body):
-    """Input of `icmodel ingest`; labels apply to all files."""
+    """Input of `icmodel ingest`. Labels apply to all files."""
 
     files: Annotated[list[UploadedFile], Field(min_length=1, max_length=500)]
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] = Field(
@@ -251,13 +251,13 @@ FIELDS = {
     for body in (SweepBody, PredictBody, CompareBody, EvaluateBody, PredictSystemBody, IngestBody)
     for name in body.model_fields
 }
-"""Keys of the requests that take options of the command line."""
+"""Keys of requests that are also options of the command line."""
 _OPTION = re.compile(r"`[^`]*`|--([a-z]+(?:-[a-z]+)*)(?![\w-])")
-"""Pattern of a whole command, or of an option outside commands."""
+"""Pattern of a whole command in backquotes, or of an option outside commands."""
 
 
 def in_keys(text: str) -> str:
-    """Replace options of the command line by the keys of a request; commands in backquotes are kept.
+    """Replace options of the command line by keys of a request. Commands in backquotes stay.
 
     Examples
     --------

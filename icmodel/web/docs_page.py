@@ -1,4 +1,4 @@
-"""Page of the HTTP API: every request with its keys and answers, drawn from the OpenAPI document."""
+"""Page about the HTTP API: every request with its keys and answers, from the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def docs_page(openapi: Document) -> str:
 <body>
 <main>
 <h1>HTTP API of icmodel {escape(openapi["info"]["version"])}</h1>
-<p>Requests take the words of the command line, and answers are those of <code>--json</code>. A refused request is
-answered with problem details (RFC 9457): its <code>detail</code> is the sentence of the command line. The same as
-<a href="/openapi.json">OpenAPI</a>.</p>
+<p>The keys of a request are options of the command line. Answers are those of <code>--json</code>. The answer to a
+refused request is problem details (RFC 9457), with the error message of the command line as <code>detail</code>.
+The same information is in the <a href="/openapi.json">OpenAPI document</a>.</p>
 <nav aria-label="Requests"><ul>{links}</ul></nav>
 {sections}</main>
 </body>
@@ -90,7 +90,7 @@ def _text(text: str) -> str:
 
 
 def resolved(openapi: Document, schema: Document) -> Document:
-    """Return a schema, or the schema that its ``$ref`` names."""
+    """Return a schema, or the schema behind its ``$ref``."""
     name = schema.get("$ref", "").removeprefix("#/components/schemas/")
     return openapi["components"]["schemas"][name] if name else schema
 

@@ -1,8 +1,8 @@
 """Guard of the server: checks of host, token and origin, limits of requests, and security headers.
 
-The guard runs before every route. It reads the whole body within `BODY_S`, so that no route waits
-for a slow client. It refuses requests from pages of other sites: the browser names the site in
-Origin or Sec-Fetch-Site. It also refuses requests whose Host is another domain name.
+The guard runs before every route. It reads the whole body within `BODY_S`, so no route waits for a slow client. It
+refuses requests from pages of other sites; the browser names the site in Origin or Sec-Fetch-Site. It also refuses
+requests for another host.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from icmodel.web.problems import Problem
 
 LARGEST_BODY = 2**20
 LARGEST_UPLOAD = 16 * 2**20
-"""Greatest size of a body [B], and of a body with files."""
+"""Maximum size of a body, and of a body with files [B]."""
 UPLOADS = ("/api/v1/ingest",)
 BODY_S = 15.0
-"""Time within which a whole body must arrive [s]."""
+"""Maximum time for the arrival of a whole body [s]."""
 READING = ("GET", "HEAD", "OPTIONS")
 HEADERS = {
     "Content-Security-Policy": (
@@ -59,7 +59,7 @@ class Guard:
             await self.app(scope, receive, send)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer an HTTP request; a refusal or an unexpected exception becomes problem details."""
+        """Answer an HTTP request. A refusal or an unexpected exception becomes problem details."""
         started = False
 
         async def send_guarded(message: Message) -> None:
@@ -93,7 +93,7 @@ class Guard:
                 await Problem(500, sentence).response()(scope, receive, send_guarded)
 
     def check_origin(self, scope: Scope, headers: Headers) -> None:
-        """Refuse a request that another site sent.
+        """Refuse a request of another site.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class Guard:
         return any(secrets.compare_digest(one.encode(), own) for one in given)
 
     def first_visit(self, request: Request) -> RedirectResponse:
-        """Answer the link that contains the token: set a cookie, and redirect to the address without it.
+        """Answer the link with the token: set a cookie, and redirect to the address without the token.
 
         Raises
         ------
@@ -183,14 +183,14 @@ async def read_body(scope: Scope, headers: Headers, receive: Receive) -> bytes:
 
 
 async def cancel_when_closed(receive: Receive, work: anyio.CancelScope) -> None:
-    """Cancel the work on a request whose client has closed the connection."""
+    """Cancel the work on a request when its client has closed the connection."""
     while (await receive())["type"] != "http.disconnect":
         pass
     work.cancel()
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """Return a receive function that gives the body that was read, then the client's messages."""
+    """Return a receive function that gives the known body first, then the client's messages."""
     given = False
 
     async def again() -> Message:

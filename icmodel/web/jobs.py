@@ -1,4 +1,4 @@
-"""Long computations for worker processes: request parameters in, bytes of a JSON document out."""
+"""Long computations in worker processes. Each takes the parameters of a request and returns the bytes of JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icmodel.web.bodies import in_keys
 from icmodel.web.work import check_dataset
 
 TEXT = "the TOML text"
-"""Name of an uploaded text in messages."""
+"""Name of an uploaded text in error messages."""
 
 
 def body_of(document: Mapping[str, object]) -> bytes:
@@ -37,16 +37,18 @@ def require_exactly_one(
     """Raise an error unless exactly one of a name and a text is given."""
     if (name is None) == (toml is None):
         given = "nothing" if name is None else "both"
-        raise error(f"the request gives {given}: give {kind}, a bundled name, or toml, a text")
+        raise error(
+            f"the request gives {given}: give either {kind} (a bundled name) or toml (a text)"
+        )
 
 
 def usecase_of(name: str | None, toml: str | None) -> UseCase:
-    """Return the use case of a request: bundled, or read from its text.
+    """Return the use case of a request: bundled, or from a text.
 
     Raises
     ------
     UseCaseError
-        If there is no such use case, or the text violates the format.
+        If there is no such use case, or the text is invalid.
     """
     require_exactly_one("usecase", name, toml, UseCaseError)
     if toml is not None:
@@ -59,14 +61,12 @@ def usecase_of(name: str | None, toml: str | None) -> UseCase:
 
 
 def system_of(name: str | None, toml: str | None) -> OpenSystem:
-    """Return the system of a request: bundled, or read from its text.
-
-    The text may name only bundled datasets.
+    """Return the system of a request: bundled, or from a text with bundled datasets only.
 
     Raises
     ------
     NetworkError
-        If there is no such system, the text violates the format, or a dataset is not bundled.
+        If there is no such system, the text is invalid, or a dataset is not bundled.
     """
     require_exactly_one("system", name, toml, NetworkError)
     if toml is None:
@@ -167,8 +167,8 @@ def ingest(
 ) -> bytes:
     """Return the JSON answer of `icmodel ingest` for uploaded texts.
 
-    ``folder`` in the answer holds the files of the dataset. The temporary folder of the files is
-    removed at the end, and messages do not name it.
+    The key ``folder`` of the answer holds the files of the dataset. The temporary folder is removed at the end, and
+    messages do not name it.
     """
     from icmodel.ingest import dataset_of, name_in, write_ingested
     from icmodel.ingest import ingest as ingest_files
@@ -203,10 +203,7 @@ def ingest(
 
 
 def validate(name: str, variant: str | None, kinds: Sequence[str], most: int) -> bytes:
-    """Return the JSON answer of `icmodel validate`, and the stored coverage.
-
-    Each kind has at most ``most`` folds.
-    """
+    """Return the JSON answer of `icmodel validate`, with the stored coverage. A kind has at most ``most`` folds."""
     from icmodel.validate import ValidationOptions, document
     from icmodel.validate import validate as score
     from icmodel.validate.validation import KINDS

@@ -1,7 +1,6 @@
-"""Routes of the pages, beyond those of the HTTP API.
+"""Routes of the pages, besides those of the HTTP API.
 
-A thread answers the what-if page within milliseconds, with a model kept in memory. A worker process
-makes reports.
+A thread answers the what-if page within milliseconds, with a model in memory. A worker process makes reports.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Name = Annotated[str, Query(max_length=200)]
 
 
 class Section(Body):
-    """A section of a page: a title, and blocks as in the reports, each with its kind."""
+    """Section of a page: a title, and blocks as in the reports. Each block has its kind."""
 
     anchor: str
     title: str
@@ -48,7 +47,7 @@ class Page(Body):
 
 
 class Refused(Body):
-    """Refusal of a TOML text: the error message of the command line, and each mistake with its line."""
+    """Refusal of a TOML text: the error message of the command line, and every mistake with its line."""
 
     error: str
     mistakes: list[MistakeText]
@@ -62,7 +61,7 @@ class UseCasePage(Page):
 
 
 class SystemPage(Page):
-    """Page of a system: its drawing, and its streams with the indices of their cables and boxes in it."""
+    """Page of a system: its drawing, and its streams with the indices of their cables and boxes in the drawing."""
 
     svg: str
     streams: list[dict[str, Any]]
@@ -85,7 +84,7 @@ class AskedComparison(Body):
 
 
 class Left(Body):
-    """Dataset to validate, and variant of the model. Without a variant, the dataset's default is taken."""
+    """Dataset to validate, and variant of the model. The default variant is that of the dataset."""
 
     dataset: Word
     variant: str = Field("", max_length=40)
@@ -162,7 +161,7 @@ async def compare(body: AskedComparison, shop: Shop) -> Response:
 
 @router.post(
     "/ingest",
-    summary="Make a dataset of other tools' results",
+    summary="Make a dataset from other tools' results",
     responses=statuses(IngestedText | Refused, *POSTED, 503),
 )
 async def ingest(body: IngestBody, shop: Shop) -> Response:
@@ -192,5 +191,5 @@ styles = APIRouter()
 
 @styles.get("/drawing.css", include_in_schema=False)
 async def drawing_styles() -> Response:
-    """Return the style sheet of system drawings; reports contain the same styles inline."""
+    """Return the style sheet of system drawings. Reports contain the same styles inline."""
     return Response(drawing.STYLES.read_text(encoding="utf-8"), media_type="text/css")

@@ -1,4 +1,4 @@
-"""Address of the server, its listening socket, and the token that other machines need."""
+"""Address of the server, its listening socket, and its token for other machines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from icmodel.errors import ReportError
 
 TRIED_PORTS = range(8000, 8020)
-"""Ports that are tried if no port is given."""
+"""Ports to try if no port is given."""
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -25,7 +25,7 @@ class Place:
     port : int
         Port on which the server listens.
     token : str
-        Secret that every request must contain; empty on loopback, where none is needed.
+        Secret in every request; empty on loopback, where requests need none.
     """
 
     host: str = "127.0.0.1"
@@ -34,20 +34,20 @@ class Place:
 
     @classmethod
     def of(cls, host: str, port: int) -> Place:
-        """Return the address for a host, with a new token unless the host is loopback."""
+        """Return the address for a host. Unless the host is loopback, it has a new token."""
         return cls(host, port, "" if is_loopback(host) else secrets.token_urlsafe(24))
 
     @property
     def address(self) -> str:
-        """Address to open in a browser; contains the token if one is needed."""
+        """Address to open in a browser, with the token if requests need one."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
 
     def knows(self, host: str) -> bool:
         """Whether a Host header names this server.
 
-        If the server listens on all addresses, any IP address is allowed. Unknown domain names stay
-        refused, since DNS rebinding needs a domain name of the attacker.
+        If the server listens on all addresses, any IP address is allowed. Unknown domain names are refused, since
+        attacks by DNS rebinding use such names.
         """
         name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
         name, port = (name, port) if name else (host, "")
@@ -85,7 +85,7 @@ def listen(host: str, port: int | None) -> socket.socket:
         raise ReportError(
             f"port {port} is not possible: ports run from 0 to 65535, 0 for any free one"
         )
-    try:  # resolve only once, since a lookup may be slow
+    try:  # only one lookup, since it may be slow
         family, *_, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not a host name"

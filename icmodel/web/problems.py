@@ -23,13 +23,13 @@ MEANINGS = {
     401: "The token is missing or wrong.",
     403: "Another site sent the request, or the host is not this server.",
     404: "There is nothing of this name.",
-    408: "The body came too slowly.",
+    408: "The body arrived too slowly.",
     413: "The body is too large.",
     415: "The type of the body is not application/json.",
     422: "The question is wrong, or the dataset cannot answer it.",
     429: "Too many requests wait.",
     500: "icmodel has a defect.",
-    503: "The answer takes too long, or too much memory.",
+    503: "The answer needs too much time or memory.",
 }
 """HTTP status -> meaning."""
 FIXES = {
@@ -52,7 +52,7 @@ FIXES = {
     "model_type": "give an object",
     "model_attributes_type": "give an object",
 }
-"""Type of a mistake that pydantic finds -> its fix, with the limits that pydantic names."""
+"""Type of a mistake in pydantic -> its fix, with limits that pydantic inserts."""
 EXAMPLES: dict[str, Any] = {
     name: field.examples[0]
     for body in vars(bodies).values()
@@ -65,12 +65,12 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class ProblemDetails(BaseModel):
-    """A refused request; `detail` is the sentence of the command line, with keys in place of options."""
+    """Refused request. `detail` is the error message of the command line, with keys in place of options."""
 
     type: str = Field(description="URN of the kind of error, or about:blank.")
     title: str
     status: int
-    detail: str = Field(description="What is wrong, the value, and what to do, in one sentence.")
+    detail: str = Field(description="The mistake, the value, and the fix, in one sentence.")
     where: str | None = Field(None, description="Place of the mistake, if it is known.")
     mistakes: list[MistakeText] | None = Field(None, description="Every mistake of a refused text.")
 
@@ -85,13 +85,15 @@ SCHEMAS: dict[str, Any] = models_json_schema(
 def answers(model: Any, *further: int) -> dict[int | str, dict[str, Any]]:
     """Describe the answer and the problems of a route for the OpenAPI document.
 
-    ``further`` are statuses of this route, in addition to the statuses that every route has.
+    ``further`` are statuses of this route, besides those of every route.
     """
     content = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="ProblemDetails")}}}
-    told: dict[int | str, dict[str, Any]] = {200: {"model": model, "description": "The answer."}}
+    described: dict[int | str, dict[str, Any]] = {
+        200: {"model": model, "description": "The answer."}
+    }
     for status in sorted((401, 403, 422, 429, 500, *further)):
-        told[status] = {"description": MEANINGS[status], "content": content}
-    return told
+        described[status] = {"description": MEANINGS[status], "content": content}
+    return described
 
 
 class Problem(Exception):  # noqa: N818  (the name that RFC 9457 gives it)
@@ -137,9 +139,14 @@ def problem_of(error: IcmodelError, status: int = 422) -> Problem:
 
 
 def body_problem(errors: Sequence[Any], body: object = None) -> Problem:
-    """Return the first mistake of a request as a problem; ``errors`` come from pydantic.
+    """Return the first mistake of a request as a problem.
 
-    ``body`` is the parsed body of the request. Parts of a place that are no keys of it are names of types.
+    Parameters
+    ----------
+    errors : sequence
+        Errors of pydantic. The place of an error has keys of the body, and names of types.
+    body : object
+        Parsed body of the request.
     """
     first = errors[0]
     kind, limits = first["type"], first.get("ctx", {})

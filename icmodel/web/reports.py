@@ -1,6 +1,6 @@
-"""Documents of the pages other than the what-if page: blocks of the reports, and data of drawings.
+"""Pages of reports as JSON: blocks, and data of drawings.
 
-A worker process calls each function: request parameters in, bytes of a JSON document out.
+A worker process calls each function. It takes the parameters of a request and returns the bytes of JSON.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from icmodel.web.problems import problem_of
 from icmodel.web.work import check_dataset
 
 MOST_FOLDS = 40
-"""Maximum number of rows that a validation leaves out; limits the waiting time of its page."""
+"""Maximum number of left-out rows on the page of a validation. The limit keeps the waiting time short."""
 STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 """Pattern of the style sheet inside a drawing.
 
@@ -41,7 +41,7 @@ The page loads the style sheet from a file, since its Content-Security-Policy al
 
 
 def refusal(error: IcmodelError) -> bytes:
-    """Return the mistakes of a text as JSON, each with its line; an unknown line is null."""
+    """Return the mistakes of a text as JSON, each with its line. An unknown line is null."""
     told = problem_of(error)
     mistakes = told.mistakes or (Mistake(told.detail),)
     return body_of({"error": told.detail, "mistakes": [one._asdict() for one in mistakes]})
@@ -78,16 +78,16 @@ def compare_page(usecase: str | None, toml: str | None) -> bytes:
     except IcmodelError as error:
         return refusal(error)
     best_first = ranked(found)
-    open_ones = compared.measurements(found) or ("Nothing is open.",)
+    open_ones = compared.measurements(found) or ("No verdict is open.",)
     folds = (
         Fold(compared.link_name(one.row), (Items("", tuple(compared.why(one))),), one.row.outcome)
         for one in best_first
     )
     sections: Sections = (
         ("links", "Interconnects", [compared.link_table(best_first)]),
-        ("open", "What would decide", [Items("", open_ones)]),
+        ("open", "Measurements that would decide", [Items("", open_ones)]),
         ("reasons", "Why", folds),
-        ("rules", "How the table is made", map(Text, compared.RULES)),
+        ("rules", "Rules of the comparison", map(Text, compared.RULES)),
     )
     answer = compared.conclude(found, [one.row for one in best_first])
     return body_of(page_json(found.usecase.title, found.usecase.question, "", answer, sections))
@@ -97,7 +97,7 @@ def compare_page(usecase: str | None, toml: str | None) -> bytes:
 
 
 def system_page(toml: str) -> bytes:
-    """Return the page of a system: drawing, tables, and the path and latency terms by stream."""
+    """Return the page of a system: drawing, tables, and the path and latency terms of each stream."""
     try:
         system = system_of(None, toml).checked()
         found = predict(system)
@@ -111,7 +111,7 @@ def system_page(toml: str) -> bytes:
         ("groups", "Groups of streams", tables.streams(found)),
         ("links", "Links", [tables.links(summary)]),
         ("devices", "Devices", [tables.devices(found, summary)]),
-        ("findings", "What the check found", [Items("", problems or ("Nothing.",))]),
+        ("findings", "Findings of the check", [Items("", problems or ("None.",))]),
         (
             "limits",
             "Limits of validity",
@@ -157,7 +157,7 @@ def dataset_page(name: str) -> bytes:
         sources[point.source] = sources.get(point.source, 0) + 1
     cells = tuple((Cell(source), Cell(str(count))) for source, count in sorted(sources.items()))
     sections: Sections = (
-        ("metrics", "What is measured", metric_tables(data)),
+        ("metrics", "Measured metrics", metric_tables(data)),
         ("coverage", "Coverage of its intervals", coverage_tables(data)),
         ("limits", "Known limits", [Items("", data.known_limits), Items("Without rows", absent)]),
         ("hosts", "Hosts", [Items("", described)]),
@@ -175,7 +175,7 @@ def dataset_page(name: str) -> bytes:
 def metric_tables(data: Dataset) -> Iterator[Block]:
     """Yield a table of metrics for each protocol of a dataset.
 
-    A table row gives one metric: number of dataset rows, spans of payload, load and cores, and bases (kinds of
+    The row of a metric has the number of dataset rows, the ranges of payload, load and cores, and the bases (kinds of
     evidence).
     """
     yield Text("Within these ranges the model interpolates; beyond them it extrapolates.")
@@ -222,9 +222,7 @@ def coverage_tables(data: Dataset) -> Iterator[Block]:
         columns = ("left out", "metric", "rows", "inside", "95 % of it")
         yield Fold(f"Variant {variant}", (Table("", columns, rows, columns[2:]),))
     if not data.coverage:
-        yield Text(
-            "No coverage is stored: too few rows are measured or tabulated to leave some out."
-        )
+        yield Text("No coverage is stored: too few rows are measured or tabulated.")
 
 
 # --- validation ----------------------------------------------------------------------------------
@@ -244,7 +242,7 @@ def validation_page(dataset: str, variant: str) -> bytes:
     folds = sum(trial.folds for trial in found.trials)
     question = (
         f"{plural(folds, 'row')} left out, one at a time, and predicted from the rest. Errors are "
-        "relative; those of ratios are absolute."
+        "relative; errors of ratios are absolute."
     )
     title = f"{data.id}, variant {found.variant}"
     return body_of(page_json(title, question, "", None, sections))

@@ -1,4 +1,4 @@
-"""Server process: the application of pages and API, which runs until Ctrl-C."""
+"""Server process: the application with pages and API. It runs until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def make_app(place: Place, workshop: Workshop | None = None) -> FastAPI:
     Parameters
     ----------
     place : Place
-        Address of the server, and the token that it needs.
+        Address of the server, with its token.
     workshop : Workshop, optional
-        Threads and worker processes that answer.
+        Threads and worker processes for the answers.
     """
     shop = workshop or Workshop()
 
@@ -77,7 +77,7 @@ def make_app(place: Place, workshop: Workshop | None = None) -> FastAPI:
 
 
 class _Application(FastAPI):
-    """Application whose OpenAPI document states the schemas of problem details once."""
+    """Application with an OpenAPI document that states the schemas of problem details once."""
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document."""
@@ -106,7 +106,7 @@ async def _answer_problem(request: Request, error: Exception) -> Response:
 
 
 class Impatient(H11Protocol):
-    """Connection that is closed if the head of a request does not arrive within `HEAD_S`."""
+    """Connection that closes if the head of a request does not arrive within `HEAD_S`."""
 
     deadline: asyncio.TimerHandle | None = None
 
@@ -116,7 +116,7 @@ class Impatient(H11Protocol):
         self.deadline = self.loop.call_later(HEAD_S, transport.close)
 
     def data_received(self, data: bytes) -> None:
-        """Read some bytes, and cancel the deadline when the head of a request is complete."""
+        """Read some bytes. When the head of a request is complete, cancel the deadline."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self.stop_waiting()
@@ -129,14 +129,14 @@ class Impatient(H11Protocol):
         super().connection_lost(exc)
 
     def stop_waiting(self) -> None:
-        """Cancel the deadline at which the connection would be closed."""
+        """Cancel the deadline for the head of a request."""
         if self.deadline is not None:
             self.deadline.cancel()
         self.deadline = None
 
 
 def run(place: Place, listening: socket.socket) -> None:
-    """Run the server that answers at ``place``, on its listening socket.
+    """Run the server at ``place``, on its listening socket.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def run(place: Place, listening: socket.socket) -> None:
 
 
 def make_server(place: Place) -> uvicorn.Server:
-    """Make the server that answers at ``place``, with its timeouts."""
+    """Make the server for ``place``, with its timeouts."""
     config = uvicorn.Config(
         make_app(place),
         http=Impatient,

@@ -36,7 +36,7 @@ from icmodel.web.bodies import Body, in_keys
 from icmodel.web.work import warm_model
 
 MOST_QUESTIONS = 8
-"""Maximum number of questions in a request: the page's own, four pinned ones, and three others in its plot."""
+"""Maximum number of questions in a request: the page's own, four pinned ones, and three more in the plot."""
 MOST_REQUIREMENTS = 12
 
 
@@ -48,7 +48,7 @@ class Asked(Body):
 
 
 class Metric(BaseModel):
-    """A metric of an answer: numbers in SI, and texts as the command line prints them."""
+    """Metric of an answer: numbers in SI units, and the texts of the command line."""
 
     name: str
     words: str
@@ -62,9 +62,9 @@ class Metric(BaseModel):
 
 
 class Judged(BaseModel):
-    """Requirement typed by a user, and its outcome.
+    """Requirement of a user, and its outcome.
 
-    ``limit`` is in SI. ``problem`` says why the text cannot be parsed; otherwise it is empty.
+    ``limit`` is in SI units. ``problem`` is the reason why the text cannot be parsed, or empty.
     """
 
     asked: str
@@ -77,7 +77,7 @@ class Judged(BaseModel):
 
 
 class Answer(BaseModel):
-    """Answer to one question. If ``error`` is set, ``field`` is the parameter at fault, and there are no results."""
+    """Answer to one question. If ``error`` is set, ``field`` is the wrong parameter, and there are no results."""
 
     dataset: str
     variant: str
@@ -103,7 +103,7 @@ class Answers(BaseModel):
 
 
 def answer(question: Question, requirements: list[str]) -> Answer:
-    """Answer a question; a question that cannot be answered gets the reason and the parameter at fault."""
+    """Answer a question. If it has no answer, return the reason and the wrong parameter."""
 
     def refusal(error: IcmodelError, field: str) -> Answer:
         return Answer(
@@ -209,12 +209,12 @@ class Curves(BaseModel):
 
 
 def form(dataset: str, variant: str, protocol: str) -> Form:
-    """Return the choices and ranges of a bundled dataset; an empty argument means its default."""
+    """Return the choices and ranges of a bundled dataset. An empty argument stands for its default."""
     return curves.form(warm_model(dataset, variant or None).model, protocol)
 
 
 def curve(question: Question, over: Axis, metric: str, beyond: bool = False) -> Curve:
-    """Predict a metric along an axis; a question that cannot be answered gets the reason."""
+    """Predict a metric along an axis. If the question has no answer, return the reason."""
     outside = "extrapolate" if question.extrapolate else "nan"
     try:
         warm = warm_model(question.dataset, question.variant or None)

@@ -1,9 +1,8 @@
 """Execution of requests: models in memory, short answers in threads, long ones in worker processes.
 
-A prediction takes milliseconds, so a thread computes it with a model in memory. The size of a grid
-is checked before any point is predicted. An evaluation, a system or a search may take long and
-cannot be interrupted. So a worker process with limited memory computes it, and is killed after
-`LONGEST_S`.
+A prediction takes milliseconds, so a thread computes it with a model in memory. The size of a grid is checked before
+its first prediction. An evaluation, a system or a search may take long, and cannot be interrupted. So a worker process
+with limited memory computes it, and the server kills the process after `LONGEST_S`.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 MOST_DATASETS = 32
-"""Greatest number of datasets, and of models, that stay in memory."""
+"""Maximum number of datasets, and of models, in memory."""
 LONGEST_S = 60.0
-"""Time after which a worker process is killed, including the time in the queue [s]."""
+"""Maximum time of a long answer, with its time in the queue [s]. Then the server kills the worker process."""
 MOST_MEMORY = 2 * 2**30
-"""Memory that a worker process may use [B]."""
+"""Maximum memory of a worker process [B]."""
 
 
 # --- models -----------------------------------------------------------------------------------
@@ -63,14 +62,14 @@ def check_dataset(name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WarmModel:
-    """Model kept in memory, and the lock that a thread holds while it uses the model."""
+    """Model in memory, and its lock. A thread holds the lock while it uses the model."""
 
     model: Model
     lock: Lock = field(default_factory=Lock)
 
 
 def warm_model(name: str, variant: str | None) -> WarmModel:
-    """Return the model of a bundled dataset, which is made on first use and cached.
+    """Return the model of a bundled dataset; the first call makes it, and further calls share it.
 
     Raises
     ------
@@ -110,12 +109,12 @@ class Workshop:
         return await anyio.to_thread.run_sync(function, *words, limiter=self.threads)
 
     async def long(self, function: Callable[[Unpack[Ts]], bytes], *words: *Ts) -> bytes:
-        """Run a function in a worker process, which is killed after `LONGEST_S`.
+        """Run a function in a worker process for at most `LONGEST_S`.
 
         Raises
         ------
         Problem
-            If too many requests wait, or the answer takes too long or too much memory.
+            If too many requests wait, or the answer needs too much time or memory.
         """
         self.check_queue(self.processes)
         advice = "ask a smaller question, or use the command line"
@@ -132,7 +131,7 @@ class Workshop:
             raise Problem(503, f"the answer needs more than {memory} of memory: {advice}") from None
 
     async def warm_up(self) -> None:
-        """Import modules, load the default dataset and start a worker process in advance.
+        """Import modules, load the default dataset and start a worker process before the first request.
 
         Errors are ignored here; the first requests report them.
         """
@@ -151,7 +150,7 @@ class Workshop:
 
 
 def prepare() -> bytes:
-    """Import the modules and prepare the model that most answers need."""
+    """Import the modules and prepare the model of most answers."""
     import icmodel.system.prediction
     import icmodel.usecase  # noqa: F401
     from icmodel.sweep import sweep
@@ -165,7 +164,7 @@ def prepare() -> bytes:
 def bounded(function: Callable[[Unpack[Ts]], T], *words: *Ts) -> T:
     """Call a function in a worker process, with a memory limit if the operating system has one.
 
-    Ctrl-C in a terminal also reaches worker processes. They ignore it; the server kills them.
+    Ctrl-C in a terminal also reaches worker processes. They ignore it, and the server ends them.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform != "win32":
