@@ -172,7 +172,7 @@ fn a_peer_that_is_gone_ends_the_campaign_early() {
     );
     let (code, text) = conduct(&plan(&body), &scratch, &mut runner);
     assert_eq!((code, runner.asked.len()), (3, 10));
-    assert!(text.contains("the same command goes on"), "{text}");
+    assert!(text.contains("run the same command again"), "{text}");
 }
 
 #[test]

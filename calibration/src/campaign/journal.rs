@@ -109,7 +109,7 @@ impl Journal {
 
     fn cut(&self, length: u64, number: u64) -> Result<()> {
         eprintln!(
-            "icprobe: line {number} of {} is torn; its run is made again",
+            "icprobe: line {number} of {} is incomplete; its run is made again",
             self.path.display()
         );
         let mut file = &self.file;
@@ -133,7 +133,7 @@ fn read_line(record: &serde_json::Value, digest: &str) -> Result<(RunId, Reading
     let mark = reading::mark(record)?;
     if mark.digest != digest {
         return Err(Error::question(format!(
-            "it is of the plan {} with digest {}, and this campaign's is {digest}: plan, place or --short differ",
+            "it belongs to the plan {} with digest {}, not {digest}: plan, place or --short differ",
             mark.name, mark.digest
         )));
     }

@@ -62,7 +62,7 @@ impl Summary {
         let mut text = table(&head, &rows);
         for (title, list) in [
             (
-                "missing after two attempts, the same command tries again",
+                "missing after two attempts; run the same command to try again",
                 &self.missing,
             ),
             ("refused by the hosts", &self.refused),
@@ -74,7 +74,7 @@ impl Summary {
             }
         }
         if self.ended_early {
-            text.push_str("ended early: too many runs failed in a row; the same command goes on\n");
+            text.push_str("ended early: too many runs failed in a row; run the same command again to continue\n");
         }
         text
     }

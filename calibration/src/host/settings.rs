@@ -114,7 +114,7 @@ impl Drop for SettingsGuard {
         };
         if let Err(why) = self.before.set(&self.interface, &now) {
             eprintln!(
-                "icprobe: settings of {} were not put back: {why}",
+                "icprobe: settings of {} were not restored: {why}",
                 self.interface
             );
         }

@@ -30,7 +30,7 @@ impl Drop for Restore {
             match fs::write(&file, before) {
                 // The interface is gone, and its settings with it.
                 Err(why) if why.kind() != io::ErrorKind::NotFound => {
-                    eprintln!("icprobe: {} was not put back: {why}", file.display());
+                    eprintln!("icprobe: {} was not restored: {why}", file.display());
                 }
                 _ => {}
             }

@@ -102,7 +102,7 @@ pub(super) fn read_nft(text: &str) -> Result<Vec<(u64, u64)>> {
 pub(super) fn join(losses: &[&Loss], counts: &[(u64, u64)]) -> Result<Vec<LossCounter>> {
     if losses.len() != counts.len() {
         return Err(Error::peer(format!(
-            "{} dropping rules are there and {} were made: build the lab again",
+            "the lab has {} drop rules instead of {}: build it again",
             counts.len(),
             losses.len()
         )));

@@ -113,7 +113,7 @@ impl Channel {
         let message = self.poll(timeout)?;
         message.ok_or_else(|| {
             let waited_s = timeout.as_secs_f64();
-            gone(self.peer, format!("it said nothing for {waited_s} s"))
+            gone(self.peer, format!("it sent nothing for {waited_s} s"))
         })
     }
 
@@ -143,16 +143,13 @@ impl Channel {
             match exchange.sent_ns.cmp(&asked_ns) {
                 Ordering::Equal => return Ok(exchange),
                 Ordering::Greater => {
-                    return Err(gone(
-                        self.peer,
-                        "it answered a question that was never asked",
-                    ));
+                    return Err(gone(self.peer, "it sent a clock reply without a request"));
                 }
                 Ordering::Less if Instant::now() < deadline => {}
                 Ordering::Less => break,
             }
         }
-        Err(gone(self.peer, "it did not tell the time when asked"))
+        Err(gone(self.peer, "it sent no clock reply in time"))
     }
 
     /// Reads a clock exchange from the message received last.
@@ -212,7 +209,7 @@ impl Channel {
         if self.ends <= Instant::now() {
             let peer = self.peer;
             return Err(Error::peer(format!(
-                "the session with {peer} is over, its time has passed: start a new run"
+                "the session with {peer} is over: start a new run"
             )));
         }
         Ok(())
@@ -242,7 +239,7 @@ fn granted(message: Message) -> Result<Message> {
 
 fn gone(peer: SocketAddr, why: impl fmt::Display) -> Error {
     Error::peer(format!(
-        "{peer} is gone, {why}: see whether it still runs and is still reached"
+        "the connection to {peer} is lost, {why}: check that it runs and can be reached"
     ))
 }
 

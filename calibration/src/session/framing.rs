@@ -53,7 +53,7 @@ impl Sealed {
     ) -> Result<impl Iterator<Item = Result<Vec<u8>>> + 'a> {
         if message.len() > self.most_from(self.noise.is_initiator()) {
             return Err(Error::peer(format!(
-                "a message of {} B is too large for the session: ask for fewer frames or without the latency of every one",
+                "a message of {} B is too large for the session: ask for fewer frames, or leave --raw out",
                 message.len()
             )));
         }
@@ -112,7 +112,7 @@ impl Sealed {
 
 fn broken(why: &str) -> Error {
     Error::peer(format!(
-        "a message on the control connection was refused, {why}: somebody or something in between changed it, start again"
+        "a message on the control connection was refused, {why}: it was changed on its way; start the run again"
     ))
 }
 

@@ -90,7 +90,7 @@ pub fn as_caller(stream: &TcpStream, key: &Key) -> Result<Secrets> {
         .or_peer("the responder's answer ended early: try again")?;
     noise.read_message(&answer, &mut []).map_err(|_| {
         Error::peer(
-            "the responder does not have the key: it is not the one that was meant, or its key file is another",
+            "the responder does not have the key: check its address, and that both ends have the same key file",
         )
     })?;
 

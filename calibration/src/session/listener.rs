@@ -129,7 +129,7 @@ impl Listener {
         let secrets = handshake::as_responder(&stream, &self.key)?;
         // Fails while `make_room` closes this connection, and so also holds the stream.
         let stream = Arc::into_inner(stream)
-            .ok_or_else(|| Error::peer("too many connections that prove nothing"))?;
+            .ok_or_else(|| Error::peer("too many connections that have not proved the key"))?;
         Channel::new(stream, secrets)
     }
 

@@ -130,7 +130,7 @@ impl Message {
     /// Returns the error for a message that was not expected at this point.
     pub fn unexpected(&self, expected: &str) -> Error {
         Error::peer(format!(
-            "the peer said {:?} where {expected:?} belongs: install the same icprobe on both ends",
+            "the peer sent {:?} instead of {expected:?}: install the same icprobe on both ends",
             self.name()
         ))
     }

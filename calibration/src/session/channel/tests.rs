@@ -73,7 +73,7 @@ fn waiting_has_an_end_and_loses_nothing() {
     let started = Instant::now();
     says(
         responder.receive(Duration::from_millis(50)),
-        "said nothing for 0.05 s",
+        "sent nothing for 0.05 s",
     );
     assert!(started.elapsed() >= Duration::from_millis(50) && started.elapsed() < SOON);
     let part = part(&mut sealed, &Message::Measure.encode().unwrap());
@@ -141,7 +141,7 @@ fn a_peer_that_refuses_or_fails_or_closes_is_an_error_with_its_reason_made_safe(
     }
     let [mut caller, responder] = channels();
     drop(responder);
-    says(caller.receive(SOON), "is gone, it closed");
+    says(caller.receive(SOON), "is lost, it closed");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_peer_that_takes_nothing_does_not_hold_the_sender() {
     let frames = vec![u64::MAX; 3 << 20];
     says(
         responder.send(&Message::Ended { frames }),
-        "is gone, it did nothing in time",
+        "is lost, it did nothing in time",
     );
     assert!(started.elapsed() < SOON);
     says(responder.send(&Message::Ready), "is over");
@@ -259,8 +259,8 @@ fn what_is_no_answer_to_a_question_for_the_time_is_refused() {
         replied_ns: 2,
     };
     for (answer, what) in [
-        (Message::Ready, "\"ready\" where \"clock-reply\""),
-        (never_asked, "never asked"),
+        (Message::Ready, "\"ready\" instead of \"clock-reply\""),
+        (never_asked, "without a request"),
     ] {
         let [mut caller, mut responder] = channels();
         responder.send(&answer).unwrap();
@@ -274,7 +274,7 @@ fn answers_to_earlier_questions_win_no_time() {
     let talker = thread::spawn(move || while responder.answer_clock(1).is_ok() {});
     let started = Instant::now();
     let patience = Duration::from_millis(100);
-    says(caller.exchange(patience), "did not tell the time");
+    says(caller.exchange(patience), "no clock reply");
     assert!(started.elapsed() >= patience && started.elapsed() < SOON);
     drop(caller);
     talker.join().unwrap();

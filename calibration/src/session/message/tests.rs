@@ -68,7 +68,7 @@ fn every_message_reads_as_it_was_written_and_is_named_by_its_tag() {
         assert_eq!(Message::decode(&bytes).unwrap(), message);
     }
     let text = Message::Bye.unexpected("ready").to_string();
-    assert!(text.contains("\"bye\" where \"ready\""), "{text}");
+    assert!(text.contains("\"bye\" instead of \"ready\""), "{text}");
 }
 
 #[test]
