@@ -234,7 +234,7 @@ def test_no_work_said_aloud_changes_no_bit(name: str) -> None:
 
 def test_notes_name_the_rule_and_the_definition() -> None:
     notes = " ".join(MODEL.predict(protocol="tcp", payload_bytes=64, app_send="5 us").notes)
-    assert "before its write and after its read" in notes
+    assert "5 µs at the sender before each write" in notes
     assert "derived from its utilisation" in notes
 
 

@@ -496,7 +496,7 @@ def test_appendix_h_breaks_the_bound_of_the_wire(payload: int) -> None:
     assert "wire" not in told["appendix-h"].explain().goodput_bounds
     assert told["corrected"].goodput_bps.value == bound
     assert told["corrected"].goodput_bps.basis == "theory"
-    assert any("benchmarked goodput lies above" in note for note in told["corrected"].notes)
+    assert any("benchmarked goodput is above" in note for note in told["corrected"].notes)
 
 
 @pytest.mark.parametrize("payload", [1472, 8192, 60000])
@@ -506,7 +506,7 @@ def test_a_fit_says_that_it_was_clamped_where_its_answer_was(payload: int) -> No
     told = model.predict(protocol="udp", payload_bytes=payload, metrics=("goodput_bps",))
     at_bound = told.goodput_bps.value == model.greatest_goodput_bps(told.scenario)
     assert at_bound == (payload == 1472)
-    assert any("fitted goodput lies above" in note for note in told.notes) == at_bound
+    assert any("fitted goodput is above" in note for note in told.notes) == at_bound
 
 
 @pytest.mark.parametrize("variant", ["corrected", "hybrid"])

@@ -328,5 +328,5 @@ def notes(
 ) -> Iterator[str]:
     """Write the notes that accompany the prediction of a single request."""
     if scenario.distance_m is not None:
-        yield "appendix-h has no distance term: the distance changes nothing (E19)"
+        yield "appendix-h has no distance term, so the distance has no effect (E19)"
     yield from not_achieved_note(flow, scenario, UNLIMITED)

@@ -306,14 +306,15 @@ def work_notes(query: TableQuery, scenario: Scenario) -> Iterator[str]:
         ("sender", pace.by_sender, work.send_s, pace.sender_bps),
         ("receiver", pace.by_receiver, work.recv_s, pace.receiver_bps),
     )
+    moments = "at the sender before each write", "at the receiver after each read"
     times = [
-        f"{units.format_seconds(float(seconds[0]), 3)} at the {end}"
-        for end, _, seconds, _ in ends
+        f"{units.format_seconds(float(seconds[0]), 3)} {moment}"
+        for (_, _, seconds, _), moment in zip(ends, moments, strict=True)
         if seconds[0] > 0
     ]
     yield (
-        f"the application adds {' and '.join(times)} to a frame: before its write and after its read, so "
-        "no one-way latency includes it; waiting for it is in the interval"
+        f"the application adds {' and '.join(times)}; one-way latencies do not include this work, but their "
+        "intervals include the wait for it"
     )
     for place, (end, limits, seconds, greatest_bps) in enumerate(ends):
         if limits[0]:
@@ -326,13 +327,13 @@ def work_notes(query: TableQuery, scenario: Scenario) -> Iterator[str]:
                 else "assumed, as no row states its utilisation"
             )
             yield (
-                f"a core of the {end} needs {units.format_seconds(own_s, 3)} for a frame by itself ({rule}), "
-                f"and with the application's work it is the bottleneck: {units.format_bps(bound_bps, 4)}"
+                f"with the application's work, the {end} is the bottleneck: {units.format_bps(bound_bps, 4)}; without "
+                f"it, one of its cores needs {units.format_seconds(own_s, 3)} for a frame ({rule})"
             )
     if pace.by_receiver[0]:
         yield (
-            "frames wait in full buffers: their latency is that of the unlimited benchmark, longer as "
-            "fewer pass (Little's law), which is assumed"
+            "frames wait in full buffers: as many as in the unlimited benchmark (assumed), but longer, since fewer "
+            "pass per second (Little's law)"
         )
 
 

@@ -437,6 +437,6 @@ def notes(
     """Write the notes that accompany the prediction of a single request."""
     yield from sharing_notes(query, flow, scenario)
     if above_theory(query, flow)[0]:
-        yield "the benchmarked goodput lies above theory's bound and was clamped to it"
+        yield "the benchmarked goodput is above theory's bound, so the prediction is clamped to the bound"
     yield from cores_notes(scenario, needed)
     yield from not_achieved_note(flow, scenario, UNLIMITED)

@@ -535,7 +535,7 @@ def notes(
     yield from sharing_notes(query, flow, scenario)
     yield from work_notes(query, scenario)
     if corrected.above_theory(query, flow)[0]:
-        yield "the fitted goodput lies above theory's bound and was clamped to it"
+        yield "the fitted goodput is above theory's bound, so the prediction is clamped to the bound"
     if query.q.work is None:  # with application work, another note names the bottleneck
         yield from cores_notes(scenario, needed)
     yield from not_achieved_note(flow, scenario, instead)
@@ -558,6 +558,6 @@ def slower_notes(
     yield from notes(query, flow, scenario, needed)
     if scenario.protocol in SENDERS and flow.saturated[VALUE][0]:
         yield (
-            "latency is the content of the sender's buffers over the goodput; their sizes are Linux's "
-            "defaults (assumed)"
+            "latency is the content of the sender's buffers divided by the goodput; the buffers have Linux's "
+            "default sizes (assumed)"
         )

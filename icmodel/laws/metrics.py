@@ -338,14 +338,14 @@ def sharing_notes(query: TableQuery, flow: Flow, scenario: Scenario) -> Iterator
     """Write the notes on how a stream shares its interface with other endpoints."""
     if scenario.endpoints > 1 and not scenario.other_goodput_bps:
         others = "the other endpoint is" if scenario.endpoints == 2 else "the other endpoints are"
-        yield f"{others} taken as idle: give other_goodput, the sum of their requests, if they send"
+        yield f"{others} taken as idle: if they send, give other_goodput, the sum of their requests"
     if loss_lowers_goodput(query, flow)[0]:
         yield (
-            "all senders together offer more than the receiver accepts: the goodput that it then accepts, and "
-            "its division in proportion to the offered loads, are assumed rules (E2)"
+            "all senders together offer more than the receiver accepts: its goodput is then assumed, and so is "
+            "each sender's share in proportion to the offered load (E2)"
         )
     elif scenario.endpoints > 2:
-        yield "the share is exact for equal other endpoints, a lower bound for unequal ones (E2)"
+        yield "the share is exact if the other endpoints are equal, and a lower bound if not (E2)"
 
 
 def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
@@ -356,8 +356,8 @@ def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str
     for name, demand in needed.items():
         if scenario.cores is not None and demand > 1:
             yield (
-                f"{name}: the rows, scaled to the requested cores, need {demand * scenario.cores:.3g} busy cores of "
-                f"{scenario.cores}; the prediction is limited to these"
+                f"{name}: the stream needs {demand * scenario.cores:.3g} busy cores of {scenario.cores}; the "
+                "prediction is limited to these"
             )
 
 

@@ -74,7 +74,7 @@ def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Ro
     return Rows(
         tuple(point for point, _ in nearest),
         f"extrapolated on {', '.join(axes)}: {data.id} has no rows of {protocol} at "
-        f"{', '.join(f'{axis} = {requested[axis]}' for axis in known)}; fitted to those that differ least",
+        f"{', '.join(f'{axis} = {requested[axis]}' for axis in known)}; the nearest rows are used instead",
     )
 
 

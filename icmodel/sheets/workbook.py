@@ -371,20 +371,22 @@ class _Workbook:
         """Yield icmodel's notes on an answer as formulas without the equals sign."""
         cell = self.cell
         answered, endpoints = cell("answered"), cell("endpoint count")
-        idle = "idle: give others' goodput, the sum of their requests, if they send"
+        idle = "idle: if they send, give others' goodput, the sum of their requests"
         other = f'IF({endpoints}=2,"the other endpoint is","the other endpoints are")'
         yield f'IF(AND({answered},{endpoints}>1,{cell("others")}=0),{other}&{text(" taken as " + idle + ". ")},"")'
         crowded = text(
-            "all senders together offer more than the receiver accepts: the goodput that it then accepts, and its division "
-            "in proportion to the offered loads, are assumed rules (E2). "
+            "all senders together offer more than the receiver accepts: its goodput is then assumed, and so is each "
+            "sender's share in proportion to the offered load (E2). "
         )
         unequal = text(
-            "the share is exact for equal other endpoints, a lower bound for unequal ones (E2). "
+            "the share is exact if the other endpoints are equal, and a lower bound if not (E2). "
         )
         yield (
             f'IF({answered},IF({cell("loss lowers goodput")},{crowded},IF({endpoints}>2,{unequal},"")),"")'
         )
-        above = text("the benchmarked goodput lies above theory's bound and was clamped to it. ")
+        above = text(
+            "the benchmarked goodput is above theory's bound, so the prediction is clamped to the bound. "
+        )
         yield f'IF(AND({answered},{cell("above theory")}),{above},"")'
         missed = text("the request is not achieved: latency is that of the unlimited benchmark. ")
         finite = f"AND({answered},{cell('not achieved value')},{cell('request')}<{INFINITE})"
@@ -392,7 +394,9 @@ class _Workbook:
         for name in UTILISATIONS:
             if name in self.metrics:
                 demand, cores = cell(f"{name} value raw"), cell("core count")
-                needs = f"{text(f'{metric_name(name)}: the rows, scaled to the requested cores, need ')}&ROUND({demand}*{cores},2)&"
+                needs = (
+                    f"{text(f'{metric_name(name)}: the stream needs ')}&ROUND({demand}*{cores},2)&"
+                )
                 limited = f'{needs}" busy cores of "&{cores}&{text("; the prediction is limited to these. ")}'
                 yield f'IF(ISNUMBER({demand}),IF(AND({answered},{demand}>1),{limited},""),"")'
         if self.found.tables.link.switch_latency_s is not None:
