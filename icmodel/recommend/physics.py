@@ -14,7 +14,7 @@ from icmodel import units
 from icmodel.documents import json_of
 from icmodel.system import System
 from icmodel.system.network import MESSAGE
-from icmodel.system.prediction.judging import MESSAGE_TIME
+from icmodel.system.prediction.judging import MESSAGE_LATENCY
 
 SAMPLES = "samples"
 LATENCIES = ("message_latency_s", "latency_max_s")
@@ -102,7 +102,7 @@ def too_late(system: System) -> tuple[TooLate, ...]:
             and stream.producer is not None
             and stream.producer.kind == SAMPLES  # all messages are made at the same time
             and (
-                limit.metric == MESSAGE_TIME or wanted.of == MESSAGE
+                limit.metric == MESSAGE_LATENCY or wanted.of == MESSAGE
             )  # any payload may split a frame
         }
         for port, streams in streams_by_port.items():

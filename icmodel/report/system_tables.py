@@ -28,6 +28,7 @@ from icmodel.system import SystemPrediction
 from icmodel.system.network import MESSAGE
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.buffers import ARRIVING
+from icmodel.system.prediction.combining import TAKEN, VIRTUAL
 from icmodel.system.prediction.result import (
     OF_TIME,
     Judged,
@@ -37,7 +38,6 @@ from icmodel.system.prediction.result import (
     by_requirement,
 )
 from icmodel.system.prediction.stated import StatedTimes
-from icmodel.system.prediction.streams import TAKEN, VIRTUAL
 
 BOUND_DIGITS = 3
 MOST_STREAMS = 200

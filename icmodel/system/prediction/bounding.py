@@ -19,7 +19,7 @@ from icmodel.system import bounds
 from icmodel.system.network import Stream, Switch, System
 from icmodel.system.prediction.answers import Answers
 from icmodel.system.prediction.path_times import PathTimes
-from icmodel.system.prediction.result import LatencyBound
+from icmodel.system.prediction.result import GREATEST_LATENCY, LatencyBound
 from icmodel.system.prediction.stated import StatedTimes
 from icmodel.system.schedulers import Dscp
 from icmodel.system.traffic import Packed, Packing
@@ -113,7 +113,7 @@ def host_times(
     most_s, jitter_s, covers = {}, {}, {}
     for index, times in enumerate(stated):
         name, sender = times.stream.name, times.ends.get("send")
-        greatest = alone.estimate("latency_max_s", index)
+        greatest = alone.estimate(GREATEST_LATENCY, index)
         measured_s = host_latency_s(greatest, paths[index].contained_s)
         if times.ends:
             most_s[name] = times.most_s

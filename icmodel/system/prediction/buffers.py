@@ -32,7 +32,6 @@ from icmodel.system.prediction.resources import (
 from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.schedulers import Fifo, Gates, StrictPriority, greatest_rate_bps
 from icmodel.system.sharing import FULL, SAME
-from icmodel.system.sharing.allocation import Allocation
 from icmodel.system.sharing.loss import NOWHERE, Curve, expected_beyond, greatest_queue_bits
 from icmodel.system.traffic import Packing
 
@@ -301,8 +300,8 @@ def _losses_beside(
     room in the buffer, as in the lab.
     """
     by_tcp = _losses_by_tcp(system, packets, rates, meetings)
-    excess = _excess(rates.resources, rates.allocation)
-    most_excess = _excess(rates.most_resources, rates.most_allocation)
+    excess = rates.resources.excess_of_others(rates.allocation)
+    most_excess = rates.most_resources.excess_of_others(rates.most_allocation)
     losses: list[tuple[int, BufferLoss]] = []
     slowed: dict[int, str] = {}
     for name, meeting in meetings.items():
@@ -322,33 +321,6 @@ def _losses_beside(
                 loss = BufferLoss(value, 0.0, high, name)
                 losses += [(stream, loss) for stream in (burst.stream, *burst.copies)]
     return losses, slowed
-
-
-def _excess(resources: SharedResources, allocation: Allocation) -> dict[tuple[str, int], float]:
-    """Ratio of a port's excess load to the load of a stream whose class is not overloaded.
-
-    Keys are pairs of the port and the index of the stream. The excess load is the load of the overloaded classes
-    beyond their rates. Streams of these classes are left out, since their shares include the loss. The interface
-    behind a port counts as part of the port, since its frames wait there.
-    """
-    dropped = np.maximum(allocation.demand - allocation.available, 0.0)
-    full = allocation.demand > allocation.available * (1 + SAME)
-    if not full.any():
-        return {}
-    excess = resources.with_classes_of_buffer(np.where(full, dropped, 0.0))
-    path, usage = resources.flows.path, resources.flows.usage
-    found: dict[tuple[str, int], float] = {}
-    included = set()
-    for stream, hop in zip(*np.nonzero(path != NOWHERE), strict=True):
-        resource = path[stream, hop]
-        place = resources.keys[resource].place, int(stream)
-        if full[resource]:
-            included.add(place)
-        elif place[0] in resources.buffered and excess[resource] > 0:
-            own = allocation.arriving_bps[stream, hop] * usage[stream, hop]
-            greatest = float(excess[resource] / own) if own > 0 else 1.0
-            found[place] = max(found.get(place, 0.0), greatest)
-    return {place: ratio for place, ratio in found.items() if place not in included}
 
 
 def _losses_by_tcp(

@@ -11,14 +11,21 @@ from icmodel.estimate import Estimate, absent, weakest
 from icmodel.requirement import MET, NOT_MET, UNDECIDED, Requirement, Verdict, judge
 from icmodel.system.network import MESSAGE, Device, Stream, StreamRequirement, System
 from icmodel.system.prediction.bounding import NETWORK
-from icmodel.system.prediction.result import OF_TIME, Judged, StreamPrediction, SystemPrediction
+from icmodel.system.prediction.result import (
+    GREATEST_LATENCY,
+    MESSAGE_LATENCY,
+    OF_TIME,
+    Judged,
+    StreamPrediction,
+    SystemPrediction,
+)
 from icmodel.system.sharing import SAME
 from icmodel.usecase.derivation import ARRIVES, IN_TIME
 from icmodel.usecase.judging import StreamBounds, estimate_for
 
-GOODPUT, MESSAGE_TIME, GREATEST = "goodput_bps", "message_latency_s", "latency_max_s"
+GOODPUT = "goodput_bps"
 LATE = (
-    MESSAGE_TIME,
+    MESSAGE_LATENCY,
     *(f"latency_{statistic}_s" for statistic in ("mean", "p90", "p99", "p999", "max")),
 )
 """Latency metrics; a limit on one of these metrics may imply the arrival time stated in the file."""
@@ -100,11 +107,11 @@ def judge_time(required: StreamRequirement, prediction: StreamPrediction) -> Jud
     exceeds the limit, the low of the greatest latency decides.
     """
     requirement, stream, bound = required.requirement, prediction.stream, prediction.latency_bound
-    several = stream.frames_a_message > 1 and requirement.metric not in (MESSAGE_TIME, STD)
+    several = stream.frames_a_message > 1 and requirement.metric not in (MESSAGE_LATENCY, STD)
     of = required.of if several else ""
     metrics = prediction.message_times if of == MESSAGE else prediction.metrics
     estimate = estimate_for(requirement.metric, StreamBounds(metrics, None, None))
-    hard = requirement.kind == "hard" and requirement.metric == GREATEST
+    hard = requirement.kind == "hard" and requirement.metric == GREATEST_LATENCY
     if hard and bound and NETWORK not in bound.covers and (of != MESSAGE or bound.whole):
         network, hosts, application = (
             units.format_seconds(part, 3)
@@ -193,7 +200,7 @@ def always_required(system: System) -> tuple[StreamRequirement, ...]:
         if not any(demands_its_time(stream, required) for required in own):
             # the rest arrives no sooner than in time, so a whole message takes longer in proportion
             most_s = made.within_s / (1 - stream.allowed_shortfall_ratio)
-            metric = GREATEST if stream.kind == "hard" else MESSAGE_TIME
+            metric = GREATEST_LATENCY if stream.kind == "hard" else MESSAGE_LATENCY
             limit = Requirement(IN_TIME, metric, at_most=most_s, kind=stream.kind)
             implied.append(StreamRequirement(limit, stream.name))
     return tuple(implied)
@@ -212,13 +219,13 @@ def demands_its_time(stream: Stream, required: StreamRequirement) -> bool:
     limit, made = required.requirement, stream.producer
     if made is None or limit.at_most is None or limit.metric not in LATE:
         return False
-    if stream.kind == "hard" and (limit.metric, limit.kind) != (GREATEST, "hard"):
+    if stream.kind == "hard" and (limit.metric, limit.kind) != (GREATEST_LATENCY, "hard"):
         return False
     return limit.at_most * (1 - SAME) <= made.due_s and whole_message(stream, required)
 
 
 def whole_message(stream: Stream, required: StreamRequirement) -> bool:
     """Whether a required latency applies to whole messages; a message may be a single frame."""
-    if required.requirement.metric == MESSAGE_TIME or stream.frames_a_message <= 1:
+    if required.requirement.metric == MESSAGE_LATENCY or stream.frames_a_message <= 1:
         return True
     return required.of == MESSAGE

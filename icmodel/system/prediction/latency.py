@@ -22,7 +22,7 @@ from icmodel.system.prediction.buffers import Buffers
 from icmodel.system.prediction.delays import MEDIAN, QUANTILES, RULES, AddedLatency
 from icmodel.system.prediction.goodput import StreamGoodput
 from icmodel.system.prediction.path_times import PathTimes
-from icmodel.system.prediction.result import OF_TIME, derived
+from icmodel.system.prediction.result import GREATEST_LATENCY, MEAN_LATENCY, OF_TIME, derived
 from icmodel.system.prediction.stated import StatedTimes
 from icmodel.system.prediction.throughput import MOST_ENDPOINTS, Throughput
 from icmodel.system.prediction.windows import SMALL_WINDOW, StreamWindow
@@ -31,7 +31,7 @@ from icmodel.system.sharing import SAME
 MOST_LOG = 500.0
 """Greatest logarithm of a factor, so that the factor fits into a float."""
 HOSTS_ADD = "hosts add to it"
-MESSAGE_TIMES = ("latency_mean_s", "latency_p99_s", "latency_max_s")
+MESSAGE_TIMES = (MEAN_LATENCY, "latency_p99_s", GREATEST_LATENCY)
 """Latencies of whole messages that are reported as absent if no message arrives whole."""
 
 
@@ -73,10 +73,13 @@ def frame_latencies(
     found = latencies(own, added)
     if stated.ends:
         found |= stated.at_least(found)
-    greatest, sent_again = found.get("latency_max_s", absent("")), buffers.sent_again.get(index, "")
+    greatest, sent_again = (
+        found.get(GREATEST_LATENCY, absent("")),
+        buffers.sent_again.get(index, ""),
+    )
     if sent_again and not greatest.absent:
         ends = (greatest.value, greatest.low, math.inf)
-        found["latency_max_s"] = derived(greatest, ends, ("assumed",), sent_again)
+        found[GREATEST_LATENCY] = derived(greatest, ends, ("assumed",), sent_again)
     return found
 
 
@@ -114,7 +117,7 @@ def latencies(own: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Est
     own : mapping
         Metrics of the stream from its dataset.
     """
-    mean = own.get("latency_mean_s", absent(""))
+    mean = own.get(MEAN_LATENCY, absent(""))
     found = {
         name: added.applied(name, estimate, mean)
         for name, estimate in own.items()
@@ -126,7 +129,7 @@ def latencies(own: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Est
     upper = {f"latency_{name}_s" for name, share in QUANTILES.items() if share > MEDIAN}
     floor = {name: 0.0 if name.endswith("_std_s") else added.floor_s for name in known}
     ends = {name: np.maximum(estimate.ends, floor[name]) for name, estimate in known.items()}
-    least = ends.get("latency_mean_s", np.full(3, -np.inf))
+    least = ends.get(MEAN_LATENCY, np.full(3, -np.inf))
     above: dict[str, Floats] = {
         name: np.maximum(each, least) if name in upper else each for name, each in ends.items()
     }

@@ -20,15 +20,14 @@ from icmodel.system.prediction.bounding import (
     worst_case,
 )
 from icmodel.system.prediction.buffers import stated_buffers
+from icmodel.system.prediction.combining import device_usage, link_usage, stream_predictions
 from icmodel.system.prediction.delays import added_latencies
 from icmodel.system.prediction.judging import judge_requirements
 from icmodel.system.prediction.path_times import path_times
 from icmodel.system.prediction.queues import port_queues
 from icmodel.system.prediction.result import SystemPrediction
 from icmodel.system.prediction.stated import stated_times
-from icmodel.system.prediction.streams import stream_predictions
 from icmodel.system.prediction.throughput import throughput
-from icmodel.system.prediction.usage import device_usage, link_usage
 from icmodel.system.prediction.windows import stated_windows
 from icmodel.system.traffic import packing, port_loads
 

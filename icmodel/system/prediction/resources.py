@@ -137,6 +137,32 @@ class SharedResources:
             ]
         )
 
+    def excess_of_others(self, allocation: Allocation) -> dict[tuple[str, int], float]:
+        """Excess load of the overloaded classes at a port, over the load of a stream of another class.
+
+        Keys are pairs of the port and the index of the stream. The excess load of a class is its load beyond its rate.
+        Streams of overloaded classes are left out, since their shares include the loss. The interface behind a port
+        counts as part of the port, since its frames wait there.
+        """
+        dropped = np.maximum(allocation.demand - allocation.available, 0.0)
+        full = allocation.demand > allocation.available * (1 + SAME)
+        if not full.any():
+            return {}
+        excess = self.with_classes_of_buffer(np.where(full, dropped, 0.0))
+        path, usage = self.flows.path, self.flows.usage
+        found: dict[tuple[str, int], float] = {}
+        included = set()
+        for stream, hop in zip(*np.nonzero(path != NOWHERE), strict=True):
+            resource = path[stream, hop]
+            place = self.keys[resource].place, int(stream)
+            if full[resource]:
+                included.add(place)
+            elif place[0] in self.buffered and excess[resource] > 0:
+                own = allocation.arriving_bps[stream, hop] * usage[stream, hop]
+                greatest = float(excess[resource] / own) if own > 0 else 1.0
+                found[place] = max(found.get(place, 0.0), greatest)
+        return {place: ratio for place, ratio in found.items() if place not in included}
+
     def ports(self, stream: int) -> Iterator[tuple[int, str]]:
         """Ports on the path of a stream, each as its position on the path and its name."""
         for hop, resource in enumerate(self.flows.path[stream].tolist()):

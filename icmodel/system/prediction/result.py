@@ -56,6 +56,9 @@ LISTED = (
 """Metrics of a stream that every JSON document has; an absent metric states the reason."""
 SHOWN = ("goodput_bps", "latency_mean_s", "loss_rate")
 """Metrics of a stream in the table for a notebook."""
+MEAN_LATENCY, GREATEST_LATENCY = "latency_mean_s", "latency_max_s"
+MESSAGE_LATENCY = "message_latency_s"
+"""Mean latency of a whole message, whose frames are sent at once."""
 OF_TIME = ("latency_", "rtt_", "message_latency_")
 """Prefixes of time metrics. If the queue of a stream grows without limit, time metrics are absent."""
 

@@ -17,16 +17,16 @@ from icmodel.estimate import Estimate, absent, weakest
 from icmodel.system.network import SIDES, Device, Stream, System
 from icmodel.system.prediction.path_times import PathTimes
 from icmodel.system.prediction.resources import StreamShare
-from icmodel.system.prediction.result import derived
+from icmodel.system.prediction.result import GREATEST_LATENCY, MEAN_LATENCY, derived
 from icmodel.system.sharing import SAME
 
 STATED = "stated"
-LEAST, MIDDLE = ("latency_min_s",), ("latency_mean_s", "latency_p50_s")
+LEAST, MIDDLE = ("latency_min_s",), (MEAN_LATENCY, "latency_p50_s")
 """Latency metrics whose value includes the least (`LEAST`) or the middle (`MIDDLE`) stated time.
 
 All other latencies include the greatest stated time.
 """
-BOTH = ("latency_min_s", "latency_mean_s", "latency_p99_s", "latency_max_s")
+BOTH = ("latency_min_s", MEAN_LATENCY, "latency_p99_s", GREATEST_LATENCY)
 """Latencies of a stream whose devices both state their latency."""
 
 
@@ -131,7 +131,7 @@ class StatedTimes:
             0.0 if self.stream.sent_at_once else (path.last_frame_s - path.least_s) / path.frames
         )
         least = min(path.least_s, path.last_frame_s)
-        wire = {"latency_min_s": least, "latency_mean_s": path.least_s + shorter}
+        wire = {"latency_min_s": least, MEAN_LATENCY: path.least_s + shorter}
         found = {}
         for name in BOTH:
             value = wire.get(name, path.least_s) + self.value_s(name)
@@ -155,7 +155,7 @@ class StatedTimes:
         for name, one in metrics.items():
             if not name.startswith("latency_") or math.isnan(one.low):
                 continue
-            open_high = name == "latency_max_s" or (
+            open_high = name == GREATEST_LATENCY or (
                 self.stream.sent_at_once and self.stream.frames_a_message > 1
             )
             value, low, high = (min(end, bound_s) for end in one.ends)

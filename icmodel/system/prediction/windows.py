@@ -18,6 +18,7 @@ from icmodel.system.network import Stream
 from icmodel.system.prediction.answers import StreamQuestions
 from icmodel.system.prediction.path_times import PathTimes
 from icmodel.system.prediction.resources import is_elastic
+from icmodel.system.prediction.result import MEAN_LATENCY
 from icmodel.system.prediction.stated import StatedTimes
 from icmodel.system.sharing.allocation import Windows
 
@@ -46,7 +47,7 @@ def stated_windows(
     )
     if not np.isfinite(bits).any():
         return Windows(bits, np.ones(len(streams)))
-    single_s = questions.ask(rate_fps=np.ones(len(streams))).value("latency_mean_s")
+    single_s = questions.ask(rate_fps=np.ones(len(streams))).value(MEAN_LATENCY)
     shifts_s = np.array([sum(path.shifts_s.values()) for path in paths])
     least_s = np.array([path.least_s + path.application_s for path in paths])
     stated_s = np.array([times.most_s for times in stated])

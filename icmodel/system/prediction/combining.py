@@ -1,15 +1,19 @@
-"""Put together the prediction of each stream: goodput, latency, arrival of all its data, and latency bound."""
+"""Combine the results of all stages: predictions of streams, of links and of devices.
+
+A stream has its goodput, its latency, whether all its data arrive, and its latency bound. A link has the load and queue
+of both directions. A device has the load of its processor.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from icmodel.estimate import BOTTLENECKS, Estimate, absent
-from icmodel.message import AT_ONCE
-from icmodel.system.network import Stream, System
+from icmodel.arrays import Ints
+from icmodel.estimate import BOTTLENECKS, Estimate, absent, weakest
+from icmodel.system.network import SIDES, Device, Stream, Switch, System
 from icmodel.system.prediction.answers import StreamQuestions
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.buffers import ARRIVING, Buffers
@@ -30,15 +34,25 @@ from icmodel.system.prediction.latency import (
     without_times,
 )
 from icmodel.system.prediction.path_times import PathTimes
-from icmodel.system.prediction.resources import StreamShare
-from icmodel.system.prediction.result import Arrival, LatencyBound, StreamPrediction, derived
+from icmodel.system.prediction.resources import PORT, StreamShare
+from icmodel.system.prediction.result import (
+    GREATEST_LATENCY,
+    MEAN_LATENCY,
+    MESSAGE_LATENCY,
+    Arrival,
+    DevicePrediction,
+    LatencyBound,
+    LinkPrediction,
+    PortPrediction,
+    StreamPrediction,
+    derived,
+)
 from icmodel.system.prediction.stated import StatedTimes
 from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.prediction.windows import SMALL_WINDOW, StreamWindow
 from icmodel.system.sharing import SAME
 from icmodel.system.traffic import Overload, PortLoad
 
-MEAN, GREATEST = "latency_mean_s", "latency_max_s"
 VIRTUAL = "the worst runs of a virtual machine"
 BY_HOSTS = frozenset({"cpu", "packet-rate", "receiver", "window"})
 """Bottlenecks in hosts, where frames wait or are lost."""
@@ -179,8 +193,8 @@ class _StreamResults:
             Reason why a host of the stream surely has too few cores; empty otherwise.
         """
         stream, limit, where = self.stream, self.goodput.limit, self.goodput.at
-        mean = metrics.get(MEAN, absent(NO_LATENCY))
-        metrics[AT_ONCE] = times.get(MEAN, mean)
+        mean = metrics.get(MEAN_LATENCY, absent(NO_LATENCY))
+        metrics[MESSAGE_LATENCY] = times.get(MEAN_LATENCY, mean)
         if overfull := self.window.overfull(mean):
             low = replace(metrics["goodput_bps"], low=0.0)
             metrics["goodput_bps"] = derived(low, low.ends, ("assumed",), overfull)
@@ -232,13 +246,13 @@ class _StreamResults:
         covers = set(bound.covers) if bound is not None and bound.whole else {NETWORK}
         if bound is not None and not {NETWORK, ARRIVING, TAKEN} & covers:
             times = {name: limited_to(bound.value_s, one) for name, one in times.items()}
-            metrics[AT_ONCE] = limited_to(bound.value_s, metrics[AT_ONCE])
+            metrics[MESSAGE_LATENCY] = limited_to(bound.value_s, metrics[MESSAGE_LATENCY])
         most_s = math.inf if bound is None else bound.value_s
         metrics |= self.stated.bounded(metrics, most_s)
-        greatest = times.get(GREATEST, absent(""))
-        if math.isinf(metrics[GREATEST].high) and not greatest.absent:
-            why = metrics[GREATEST].why
-            times = {**times, GREATEST: replace(greatest, high=math.inf, why=why)}
+        greatest = times.get(GREATEST_LATENCY, absent(""))
+        if math.isinf(metrics[GREATEST_LATENCY].high) and not greatest.absent:
+            why = metrics[GREATEST_LATENCY].why
+            times = {**times, GREATEST_LATENCY: replace(greatest, high=math.inf, why=why)}
         return metrics, times
 
     # --- latency bound ------------------------------------------------------------------------
@@ -298,3 +312,103 @@ class _StreamResults:
         short |= any(one.limited_at is not None and one.rate_bps < least_bps for one in others)
         by_buffer = dropped and self.index in self.buffers.losses
         return "less may pass than is requested" if short and not by_buffer else ""
+
+
+# --- links and devices ------------------------------------------------------------------------
+
+
+def link_usage(
+    system: System, rates: Throughput, at_ports: Iterable[PortLoad], buffers: Buffers
+) -> dict[str, LinkPrediction]:
+    """Predict the load and the queue of every link in both directions, by name of the link."""
+    carried = rates.resources.by_place(rates.allocation.load)
+    demand = rates.resources.by_place(rates.allocation.demand)
+    requested = {load.port.name: load.mean_bps for load in at_ports}
+    bases = ("derived", "assumed")
+    links: dict[str, dict[str, PortPrediction]] = {name: {} for name in system.links}
+    for name, port in system.ports.items():
+        node = system.node(port.node)
+        buffer = node.buffer_bytes if isinstance(node, Switch) else None
+        ratio = max(demand.get((PORT, name), 0.0), requested.get(name, 0.0)) / port.rate_bps
+        grows = ratio > 1 + SAME
+        mean_bytes = math.inf if grows else buffers.queues.backlog_bytes.get(name, 0.0)
+        most_bytes = math.inf if mean_bytes else 0.0
+        queue = Estimate(mean_bytes, 0.0, most_bytes, "assumed", "by Little's law", bases)
+        if math.isinf(
+            mean_bytes
+        ):  # the queue of a full port is between 0 and the size of its buffer
+            queue = absent(f"{name} is full: its queue grows until its buffer is")
+            if buffer is not None:
+                queue = Estimate(buffer, 0.0, buffer, "assumed", queue.why, bases)
+        bound_bytes = buffers.bounds.backlog_bytes.get(name)
+        links[port.link][name] = PortPrediction(
+            load_ratio=carried.get((PORT, name), 0.0) / port.rate_bps,
+            asked_ratio=ratio,
+            backlog_mean_bytes=queue,
+            backlog_bound_bytes=buffer if grows else bound_bytes,
+        )
+    return {name: LinkPrediction(ports) for name, ports in links.items()}
+
+
+def device_usage(
+    system: System, streams: Mapping[str, StreamPrediction], sent_with: Ints
+) -> dict[str, DevicePrediction]:
+    """Predict the processor load of every device, by name of the device.
+
+    Parameters
+    ----------
+    sent_with : array of int (streams,)
+        Index of the stream that the sender sends in place of each stream. A sender works once for all copies of a
+        multicast set.
+    """
+    work: dict[str, list[tuple[Stream, Estimate]]] = {name: [] for name in system.devices}
+    for index, prediction in enumerate(streams.values()):
+        for end, side in SIDES:
+            if side == "send" and sent_with[index] != index:
+                continue
+            name = f"cpu_{side}_cores"
+            no_dataset = prediction.metrics["goodput_bps"].why or "its dataset"
+            busy = prediction.metrics.get(name) or absent(f"{no_dataset} gives no {name}")
+            work[getattr(prediction.stream, end)].append((prediction.stream, busy))
+    return {name: _processor(system.devices[name], some) for name, some in work.items()}
+
+
+def _processor(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePrediction:
+    """Processor load of a device: the sum of its streams' busy cores, including application work."""
+    unknown = next((busy for _, busy in work if busy.absent), None)
+    if unknown is not None:
+        return DevicePrediction(absent(unknown.why), absent(unknown.why), ())
+
+    # lows add up, and so do highs: errors of one dataset have the same direction
+    known = sorted(
+        (busy for _, busy in work), key=lambda one: (one.value, one.low, one.high, one.basis)
+    )
+    bases = dict.fromkeys(("derived" if known else "theory", *(one.basis for one in known)))
+    value, low, high = (sum(one.ends[end] for one in known) for end in range(3))
+    why = f"the sum over {len(known)} ends of streams"
+    total = Estimate(value, low, high, weakest(tuple(bases)), why, tuple(bases))
+    if device.cores is None:
+        why = f"the number of cores of {device.name} is unknown: give cores"
+        return DevicePrediction(absent(why), total, ())
+
+    # a host limits its streams, so its busy cores never exceed its cores
+    value, low, high = (min(end, float(device.cores)) for end in total.ends)
+    busy = replace(total, value=value, low=low, high=high)
+    value, low, high = (min(end / device.cores, 1.0) for end in busy.ends)
+    why = f"of {device.cores} cores; {busy.why}"
+    utilisation = replace(busy, value=value, low=low, high=high, why=why)
+    return DevicePrediction(utilisation, busy, _by_core(device.cores, work))
+
+
+def _by_core(cores: int, work: list[tuple[Stream, Estimate]]) -> tuple[float, ...]:
+    """Utilisation of each core of a host (0 to 1), the busiest core first.
+
+    The streams' processes are assumed to be placed on the least loaded cores, the busiest stream first. A stream
+    without a stated number of cores uses as few cores as it needs.
+    """
+    load = [0.0] * cores
+    for stream, busy in sorted(work, key=lambda one: (-one[1].value, one[0].name)):
+        count = min(stream.cores or max(math.ceil(busy.value), 1), cores)
+        for core in sorted(range(cores), key=lambda core: (load[core], core))[:count]:
+            load[core] = min(load[core] + busy.value / count, 1.0)
+    return tuple(sorted(load, reverse=True))
