@@ -14,7 +14,7 @@ from icmodel import units
 from icmodel.documents import json_of
 from icmodel.system import System
 from icmodel.system.network import MESSAGE
-from icmodel.system.prediction.judging import MESSAGE_LATENCY
+from icmodel.system.prediction.result import MESSAGE_LATENCY
 
 SAMPLES = "samples"
 LATENCIES = ("message_latency_s", "latency_max_s")

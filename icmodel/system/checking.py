@@ -100,7 +100,7 @@ def refusal(findings: Iterable[Finding]) -> str:
 
 
 def _findings(kind: str, part: str, faults: Iterable[PartFault]) -> Iterator[Finding]:
-    """Combine faults with equal keys into one finding: text of the most severe fault, number of other faults."""
+    """Combine faults with equal keys into one finding, which has the text of the most severe fault and counts the others."""
     by_key: dict[object, list[PartFault]] = {}
     for fault in faults:
         by_key.setdefault(fault.key, []).append(fault)

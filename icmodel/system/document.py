@@ -209,7 +209,7 @@ class Streams(Document):
     def frame_bytes(self, payload_bytes: int | None) -> int:
         """Useful bytes per frame [B]: the payload if given, otherwise the frame size of the source."""
         size = self.produces.frame_bytes() if payload_bytes is None else payload_bytes
-        assert size is not None  # otherwise the validator has already demanded a payload
+        assert size is not None  # the validator refuses a table without a size
         return size
 
 

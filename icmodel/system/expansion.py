@@ -411,10 +411,7 @@ def members(name: str, count: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Mapping of each name in a system file to the nodes that it stands for.
-
-    The name of a group stands for all its members. The name of a member stands for this member.
-    """
+    """Nodes by the names that a system file uses: a group's name for all its members, a member's name for itself."""
 
     members: dict[str, tuple[str, ...]] = field(default_factory=dict)
 

@@ -226,7 +226,7 @@ def read_open(text: str, file: str, folder: Path | None = Path()) -> OpenSystem:
     document, mistakes = read_document(text, file, FORM)
     if document is None:
         mistakes.refuse(NetworkError)
-    assert document is not None  # without a document, `refuse` has raised an error
+    assert document is not None  # `refuse` raises an error without a document
     if folder is None:
         document = _with_bundled_datasets(document, mistakes)
     usecase: UseCase | None = None
@@ -370,7 +370,7 @@ def _notes(case: UseCase, derived: Derivations, candidate: str, system: System) 
                 f"its candidate {candidate}, {frames} of {scenario.payload_bytes} B), `icmodel system "
                 f"{system.name}` for {other} ({why}): their verdicts may differ"
             )
-            break  # one sentence per stream of the use case
+            break  # one sentence for each stream of the use case
 
 
 def new_system_text(name: str) -> str:

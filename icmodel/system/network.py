@@ -31,7 +31,7 @@ SIDES = (("source", "send"), ("sink", "recv"))
 MESSAGE = "message"
 """Value of ``of`` in a latency requirement that applies to the whole message, not to a single ``frame``."""
 SHORT_LAST = 0.02
-"""Share of frames that short last frames may add without being counted, less than any dataset resolves (assumed)."""
+"""Fraction of additional frames up to which short last frames are ignored; no dataset resolves less (assumed)."""
 
 
 @dataclass(frozen=True, slots=True)

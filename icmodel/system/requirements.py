@@ -54,7 +54,7 @@ def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations
 
 
 def _with_source(stream: Stream, table: Streams) -> Stream | None:
-    """Copy a use case's stream, but with the data source from the system's table of streams.
+    """Copy a use case's stream with the traffic source of the system's stream in its place.
 
     ``None`` if the two sources are of different kinds, such as pictures and bursts.
     """

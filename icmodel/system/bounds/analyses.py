@@ -246,11 +246,11 @@ class PathAggregate:
 
     @cached_property
     def stages_of_interest(self) -> StageNumbers:
-        """Numbers that identify the stages that `StageArrivals` omits when it computes arrivals upstream.
+        """Numbers of the stages that `StageArrivals` leaves out of the arrivals upstream.
 
         A stage is the packets of some flows at one server. In the worst case of the aggregate, all other flows go
-        first. So its own stages delay no other flow. No stage is omitted if a server on the path keeps an order
-        between flows.
+        first. So its own stages delay no other flow. If a server on the path
+        serves flows in order of arrival, no stage is left out.
         """
         orderless = not any(queue.server.is_fifo for queue in self.queues)
         return frozenset().union(*self.own_stages) if orderless else frozenset()
@@ -272,15 +272,15 @@ class PathAggregate:
         return max(flow.max_packet_bits for flow in self.flows)
 
     def arrival_for(self, flow: Flow) -> ArrivalCurve:
-        """Arrival curve of the aggregate at the first queue, with each packet of ``flow`` at its latest release.
+        """Arrival curve of the aggregate at the first queue, if each packet of ``flow`` is released at the latest time.
 
-        A packet that is released earlier is served no later. So a service curve bounds the time from the
+        An earlier release serves no packet later. So a service curve bounds the time from the
         latest release of a packet to its departure.
         """
         if flow.release_jitter_s <= 0.0:
             return self.arrival
         curves: dict[object, ArrivalCurve] = {}
-        for other in (*self.flows, flow):  # this flow last, as copies count once
+        for other in (*self.flows, flow):  # of a multicast set, the last copy counts: this flow
             key = (other.name,) if other.multicast is None else other.multicast
             curves[key] = flow.arrival if other is flow else other.arrival_at_first_server
         return aggregate(list(curves.values()))

@@ -61,7 +61,7 @@ def linear_programme(path: PathAggregate) -> dict[str, float]:
     by_total_flow = total_flow(path)
     if path.propagation.arrivals.stage_count > MOST_STAGES:
         return dict.fromkeys(by_total_flow, math.inf)
-    # Flows of the path differ only in their shortest packets.
+    # The flows of a path differ only in their shortest packets.
     by_packet = {flow.min_packet_bits: flow for flow in path.flows}
     delays_s = {
         bits: min(
@@ -217,17 +217,14 @@ class QueueDates:
 
     @cached_property
     def along(self) -> StageNumbers:
-        """Stages (packets of some flows at this queue), by number, that come from the path's previous queue."""
+        """Numbers of the stages that come from the previous queue of the path; a stage is the packets of some flows."""
         there = frozenset() if self.before is None else frozenset(self.before.queue.stages)
         stages = self.queue.stages.values()
         return frozenset(stage.number for stage in stages if stage.before in there)
 
     @cached_property
     def entering(self) -> Mapping[str | None, Mapping[int, StageNumbers]]:
-        """Stages (packets of some flows) that enter the path at this queue, as a mapping: link -> hop -> stages.
-
-        The stages come over the link, and leave the path after the hop.
-        """
+        """Stages (packets of some flows) that enter the path at this queue, by link of arrival and last hop on the path."""
         return {
             link: {
                 hop: here

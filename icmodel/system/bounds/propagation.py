@@ -240,7 +240,7 @@ class Queue:
     def longest_waits(self) -> list[list[tuple[float, float]]]:
         """Points of the arrival curve (time [s], bits [b]) with long waits, one list for each service curve.
 
-        Each list has the first burst. For a service curve of one piece, it also has the point that waits longest.
+        Each list has the first burst. For a service curve of one piece, it also has the point with the longest wait.
         """
         points = self.arrival.breakpoints()
         return [
@@ -493,7 +493,7 @@ def _is_least(wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: 
     if not queue.is_fifo:
         return False
     sent_bits = arrival.at(wait_s)
-    if sent_bits <= arrival.burst_bits + longest_bits:  # less than the difference at theta = 0
+    if sent_bits <= arrival.burst_bits + longest_bits:  # true for every theta
         return True
     theta_s = min(
         max(service.time_of(max(bits - arrival.at(time), 0.0)) - time for time, bits in points)

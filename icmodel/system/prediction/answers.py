@@ -335,9 +335,9 @@ def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
 
 
 def dataset_of(system: System, stream: Stream) -> str | None:
-    """Name of the dataset that covers a stream; ``None`` if the system names none.
+    """Name of the dataset that answers for a stream; ``None`` if the system names none.
 
-    The dataset named for the sink comes first, then the source's dataset, then the dataset of the last link.
+    This is the sink's dataset, otherwise the source's dataset, otherwise the dataset of the last link that has one.
     """
     hosts = (system.devices[stream.sink].dataset, system.devices[stream.source].dataset)
     links = [link.dataset for link in reversed(system.links_of(stream))]
@@ -426,7 +426,7 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
 
 
 def other_interconnect(system: System, stream: Stream, model: Model) -> str:
-    """Reason why a dataset cannot answer: its link is of another kind than both ends of the stream's route; else empty."""
+    """Reason why a dataset cannot answer: its link is of another kind than the route's first and last link; or empty."""
     links, kind = system.links_of(stream), model.data.link(stream.options).kind
     if kind in (links[0].interconnect, links[-1].interconnect):
         return ""

@@ -118,7 +118,9 @@ def host_times(
         if times.ends:
             most_s[name] = times.most_s
         if times.both and math.isfinite(times.stream.requested_goodput_bps):
-            covers[name] = STATED  # an unlimited sender also fills buffers of its own
+            covers[name] = (
+                STATED  # no time is stated for the buffers that an unlimited sender fills
+            )
         elif measured_s is not None:
             most_s[name] = most_s.get(name, 0.0) + measured_s
             covers[name] = MEASURED
@@ -180,10 +182,9 @@ def _network_of(
     """Make the network of servers and flows; frames of a stream are merged only if they may wait together.
 
     Frames of a stream wait together only if a frame is still on its path when the next frame is sent.
-    Frames that do not wait together are never merged. So no frames merge if the bound without merging is
-    at most the time between frames. In a large system the search takes two rounds. The first round
-    assumes that all streams wait; the second merges only streams whose bound still exceeds the time
-    between frames.
+    So if the bound without merging is at most the time between frames, no frames merge. In a large system the search
+    takes two rounds. The first round merges all streams. The second merges only streams whose bound in the first
+    exceeds the time between frames.
     """
     servers = list(_servers(system, packets))
     merging = {}  # names of streams whose packets differ if frames wait together
@@ -245,9 +246,9 @@ def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
 
 
 def whole_bits(on: Packed) -> float:
-    """Bits that a switch holds until it has all parts of a packet that it cuts anew.
+    """Greatest number of bits that a switch collects before it sends a packet of another size [b].
 
-    These are at most the bits of a frame, or of a whole message if its frames may be merged.
+    These are the bits of a frame, or of a whole message if its frames may be merged.
     """
     if max(on.frame.number, on.message.number) == 1:
         return 0.0

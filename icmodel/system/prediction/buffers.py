@@ -106,7 +106,9 @@ def stated_buffers(
     meetings = _meetings(system, packets, rates, sizes_bits)
     for name, meeting in meetings.items():
         bound_bits = worst.backlog_bytes.get(name, math.inf) * 8
-        fits = bool(worst.why) or bound_bits <= meeting.buffer_bits  # unknown without bounds
+        fits = (
+            bool(worst.why) or bound_bits <= meeting.buffer_bits
+        )  # without bounds, the queue counts as fitting
         if meeting.full or meeting.beyond[0] or not fits:
             overflowing.add(name)
         for index, loss in meeting.losses(queues, bound_bits):
@@ -118,7 +120,7 @@ def stated_buffers(
         drops.setdefault(index, []).append(loss)
     losses = {}
     for index, some in drops.items():
-        # low: all ports drop the same frames; high: each port drops other frames
+        # low: all ports drop the same frames; high: each port drops different frames
         low, high = max(loss.low for loss in some), min(math.fsum(loss.high for loss in some), 1.0)
         value = 1 - math.prod(1 - loss.value for loss in some)
         at = max(some, key=lambda loss: loss.high).at
@@ -470,11 +472,13 @@ def _drain(port: Port, classes: Mapping[int, float], priority: int, available_bp
     rate_bps, scheduler = port.rate_bps, port.scheduler
     if all(greatest_rate_bps(scheduler, k, rate_bps) >= rate_bps for k in classes):
         return _Drain(0, rate_bps, rate_bps, 0.0)
-    available_bps = max(available_bps, SAME * rate_bps)  # a starved class has finite times
+    available_bps = max(
+        available_bps, SAME * rate_bps
+    )  # finite times, even if the class gets no rate
     if isinstance(scheduler, Gates):  # a burst that comes with the opening leaves at the full rate
         packet_s = classes[priority] / rate_bps * (1 - SAME)
         closed_s = max(scheduler.closed_s(priority, packet_s), default=0.0)
-        closed_s = min(closed_s, scheduler.cycle_s)  # also if no packet ever passes
+        closed_s = min(closed_s, scheduler.cycle_s)  # `closed_s` is infinite if no packet passes
         return _Drain(priority, available_bps, rate_bps, closed_s)
     return _Drain(priority, available_bps, greatest_rate_bps(scheduler, priority, rate_bps), 0.0)
 

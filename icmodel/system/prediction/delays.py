@@ -28,7 +28,7 @@ MEDIAN = 0.5
 RUNS = 0.95
 """Quantile of the waits that is used as the upper limit of a stream's mean wait in a run.
 
-Each run has its own phases, so the mean wait of 5 % of runs exceeds this quantile.
+Each run has its own phases. In 5 % of runs, the mean wait exceeds this quantile.
 """
 ANYWHERE = 0.45
 """Half-width of the interval for the mean fill level of a full port's buffer, around one half.
@@ -38,7 +38,7 @@ The interval covers 90 % of all levels from empty to full.
 NOT_FULL = 0.1
 """Greatest empty fraction of an overloaded port's buffer (assumed); such a buffer counts as full."""
 BUNCHED = 0.25
-"""Range of a sender's stated latency that may bunch frames, over the time from one frame to the next (assumed)."""
+"""Least range of a delay that may bunch frames, as a fraction of the time from one frame to the next (assumed)."""
 RULES = ("derived", "assumed")
 """Bases (kinds of evidence) of a latency after times of path or queues are added."""
 
@@ -183,10 +183,10 @@ def added_latencies(
 ) -> list[AddedLatency]:
     """Add up the times of path and queues of each stream.
 
-    Means and quantiles of waits hold for independent phases. They are computed for each port, and added
-    up as if ports were independent. If ports depend on each other, the sum may be too large. So a mean
-    wait is limited to the worst over all phases, and a quantile to the greatest wait. An upper quantile
-    is at least the mean, since the phases of a run do not change.
+    Means and quantiles of waits hold for independent phases of the streams. The waits at the ports of a path are added
+    up as if ports were independent. If they are not, the sum may be too large. So a mean wait is at most the worst case,
+    and a quantile at most the greatest wait. An upper quantile is at least the mean, since phases stay the same over a
+    run.
 
     An elastic stream that gets less than it requests makes a queue of its own. The dataset's latency for
     a request that is not achieved already includes that queue.
@@ -252,8 +252,8 @@ def added_latencies(
 def bunched_ports(system: System, worst_s: Floats) -> set[str]:
     """Ports on the paths of streams whose frames may come in bunches.
 
-    If a frame is delayed and the next one is not, they come closer. Waits at ports are computed for frames that keep
-    their distance, and hold unless the range of the delays reaches `BUNCHED` of this distance. The range is that of the
+    Two frames come closer if the first is delayed more than the second. Waits at ports assume frames that keep
+    their distance. They hold until the range of the delays reaches `BUNCHED` of this distance. The range is that of the
     latency that a sender states. Behind a gate, it includes the time for which the gate is closed. Behind a port with
     bunches, it includes the longest wait of the stream.
 
@@ -315,7 +315,7 @@ def _drain_s(
             why = f"{name} is full, and the wait there depends on its buffer: give buffer"
             return 0.0, 0.0, why
         rate_bps = port.rate_bps
-        if kind == PORT:  # a starved class has a finite time
+        if kind == PORT:  # a finite time, even if the class gets no rate
             rate_bps = max(float(rates.allocation.available[resource]), SAME * rate_bps)
         drains_s[name] = max(drains_s.get(name, 0.0), buffer * 8 / rate_bps)
         if rates.overloaded[resource]:

@@ -322,7 +322,7 @@ def _loss_at_values(
     limited = (share.crowded or less) and share.sent_bps > 0
     if share.elastic or own.absent or goodput.absent or not limited:
         return own
-    # A rounding error of the goodput must not count as loss, or a requirement of no loss would surely fail.
+    # A rounding error of the goodput does not count as loss: it would fail a requirement of no loss.
     kept = [end / share.sent_bps for end in (goodput.value, goodput.high, goodput.low)]
     lost = [1 - max(ratio, 0.0) if ratio < 1 - SAME else 0.0 for ratio in kept]
     return derived(replace(own, why=goodput.why), lost, ("assumed",))

@@ -28,7 +28,7 @@ LATE = (
     MESSAGE_LATENCY,
     *(f"latency_{statistic}_s" for statistic in ("mean", "p90", "p99", "p999", "max")),
 )
-"""Latency metrics; a limit on one of these metrics may imply the arrival time stated in the file."""
+"""Latency metrics. A limit of the file on one of them may replace the implied requirement `IN_TIME`."""
 STD = "latency_std_s"
 
 
@@ -93,7 +93,7 @@ def judge_stream(required: StreamRequirement, prediction: StreamPrediction) -> J
 
 
 def _at_best(verdict: Verdict, outcome: str, why: str) -> Verdict:
-    """If a verdict is better than the given outcome, lower the verdict to it, with the given reason."""
+    """Lower a verdict to the given outcome, with the given reason, if the verdict is better."""
     if verdict.outcome == NOT_MET or outcome == MET or verdict.outcome == outcome:
         return verdict
     return replace(verdict, outcome=outcome, why=why)
@@ -150,7 +150,7 @@ def judge_device(
     requirement = required.requirement
     end = "source" if requirement.metric.startswith("cpu_send") else "sink"
     here = [stream for stream in streams if getattr(stream.stream, end) == device.name]
-    if end == "source":  # a multicast is sent once
+    if end == "source":  # the sender sends all copies of a multicast set once
         here = list({stream.stream.multicast_key: stream for stream in here}.values())
     if requirement.metric in ("cpu_send", "cpu_recv") and device.cores is not None:
         estimate = prediction.devices[device.name].cpu
@@ -166,7 +166,7 @@ def judge_device(
             estimate = Estimate(value, low, high, weakest(bases), why, bases)
     verdict = judge(requirement, estimate, "cpu")
     if requirement.at_most is not None:
-        # utilisation never exceeds 1: if a host is full, the data that do not arrive decide
+        # utilisation never exceeds 1: if a host is full, the arrival of data decides
         for stream in prediction.streams.values():
             if stream.bottleneck_at == device.name:
                 verdict = _at_best(verdict, stream.arrival.outcome, stream.arrival.why)
@@ -180,8 +180,8 @@ def always_required(system: System) -> tuple[StreamRequirement, ...]:
     """Implied requirements of every stream that produces data, in addition to those of the file.
 
     The produced data must arrive. They must arrive in time if the file states a time shorter than the
-    period. The time limits every message of a hard stream, and the mean of other streams. Of a stream that may fall
-    short, the rest must arrive in time. A requirement of the file that demands at least as much replaces an implied
+    period. The time limits every message of a hard stream, and the mean of other streams. If a stream may fall
+    short, only the part that must arrive has to be in time. A requirement of the file that demands at least as much replaces an implied
     requirement.
     """
     stated: dict[str, list[StreamRequirement]] = {}
@@ -198,7 +198,7 @@ def always_required(system: System) -> tuple[StreamRequirement, ...]:
         if made is None or made.within_s is None or stream.allowed_shortfall_ratio >= 1:
             continue
         if not any(demands_its_time(stream, required) for required in own):
-            # the rest arrives no sooner than in time, so a whole message takes longer in proportion
+            # the part that must arrive may take the whole time, so a whole message takes longer in proportion
             most_s = made.within_s / (1 - stream.allowed_shortfall_ratio)
             metric = GREATEST_LATENCY if stream.kind == "hard" else MESSAGE_LATENCY
             limit = Requirement(IN_TIME, metric, at_most=most_s, kind=stream.kind)

@@ -67,7 +67,9 @@ def frame_latencies(
     if rates.held_back[index] and share.elastic:
         own |= congested_latencies(index, rates, goodput.before_buffers, added.together)
     elif added.full_s:
-        own |= rates.alone.requested.latencies(index)  # the wait at the full port is added later
+        own |= rates.alone.requested.latencies(
+            index
+        )  # latencies without congestion; `latencies` adds the wait at the full port
     if stated.ends:
         own = stated.beside_dataset(own, path.contained_s)
     found = latencies(own, added)
@@ -107,10 +109,8 @@ def congested_latencies(
 def latencies(own: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Estimate]:
     """Latencies of a stream from its dataset, with the times of path and queues added.
 
-    The results keep the order of the statistics: for example, p50 does not exceed p99.
-
-    The times added to mean, quantiles and maximum are computed separately, so p50 could exceed p99 without this
-    correction.
+    The times added to mean, quantiles and maximum are computed separately, so p50 could exceed p99. The results are put
+    in order.
 
     Parameters
     ----------

@@ -2,9 +2,9 @@
 
 Two kinds of time are computed: the whole time by theory, and the time to add to a dataset's latency.
 
-Forwarding is decided for each switch: a cut-through switch stores a packet that goes on to a faster line. A dataset's
-latency includes the path of its measurement: some switches, and lines of some rate. The prediction adds the difference
-between the system's path and the measured path. The difference is 0 if both paths are equal.
+A cut-through switch stores a packet that goes on to a faster line. A dataset's latency includes the path of its
+measurement, with its switches and line rates. The prediction adds the difference between the system's path and the
+measured path, 0 if both are equal.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ def path_times(
 ) -> tuple[PathTimes, ...]:
     """Work out the path times of every stream, in the order of the system.
 
-    The switch latency in the dataset is compared with the switch latency stated in the system file. The time to store a
-    packet counts only if the system's path and the measured path differ in storing. Token buckets store nothing: between
-    the dataset's and the lab's there is no difference.
+    The time added for switches is the difference between the latency stated in the system file and the latency of the
+    dataset's switches. Storing packets adds time only if the two paths differ in it. Token buckets store nothing, so a
+    lab of token buckets does not differ from a dataset that was measured in one.
     """
     measured = _MeasuredPath.by_stream(questions)
     known: dict[tuple[_Path, _MeasuredPath | None], PathTimes] = {}
@@ -100,7 +100,7 @@ def _times(path: _Path, measured: _MeasuredPath | None) -> PathTimes:
     passing_s = cables_s + sum(path.latencies_s)
     least_s = passing_s + stored_s
     last_frame_s, frames = path.last_frame(least_s, stored_s)
-    # a token bucket may pass a frame at once
+    # token buckets may pass a whole frame at once
     floor_s = passing_s if path.buckets else min(least_s, last_frame_s)
     shifts_s, contained_s = {APPLICATION: path.application_s}, 0.0
     if measured is not None:
@@ -111,7 +111,7 @@ def _times(path: _Path, measured: _MeasuredPath | None) -> PathTimes:
             shifts_s[SWITCHES] += stored_s - measured.stored_s(path, switches)
         if not measured.cables:
             shifts_s[CABLES] = cables_s
-        # the latency of a switch may include the time to store a packet, so that time is not added
+        # no time to store packets in switches: the latency of a switch may include it
         if measured.rate_bps is not None:
             contained_s += measured.stored_s(path, 0)
         contained_s += switches * (latency_s or 0.0)
@@ -337,7 +337,7 @@ def _recut_s(
 ) -> float:
     """Time in which a frame passes lines of different interconnects, which cut it into different packets [s].
 
-    A switch that cuts packets anew sends a packet once it has received all packets with a part of it.
+    A switch between two interconnects sends a packet when it has received all of the packet's bytes.
     """
     started = arrived = shares = np.zeros(1)
     for i, frame in enumerate(frames):
@@ -361,7 +361,7 @@ def _recut_s(
 
 
 SAME_SHARE = 1e-9
-"""Relative difference up to which two packets end at the same byte of a frame."""
+"""Relative tolerance within which two packets end at the same byte of a frame."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,7 +275,7 @@ class _Columns:
     def shaped_s(self, packets: _Sizes) -> Floats:
         """Delay of the last of the packets at a credit-based shaper [s].
 
-        Packets that have already passed a shaper or a slower line arrive at most at its rate. The last packet waits
+        Behind a shaper or a slower line, packets arrive at most at its rate. The last packet waits
         until the credit for those before it has come. Meanwhile it arrives, sooner if it is short.
         """
         came_bps = np.minimum(self.came_bps, self.line_bps)

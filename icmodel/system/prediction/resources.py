@@ -138,7 +138,7 @@ class SharedResources:
         )
 
     def excess_of_others(self, allocation: Allocation) -> dict[tuple[str, int], float]:
-        """Excess load of the overloaded classes at a port, over the load of a stream of another class.
+        """Excess load of overloaded classes at a port, as a multiple of the load of a stream of another class.
 
         Keys are pairs of the port and the index of the stream. The excess load of a class is its load beyond its rate.
         Streams of overloaded classes are left out, since their shares include the loss. The interface behind a port
@@ -299,7 +299,9 @@ def _resources(
     Classes of a port share the port's rate; classes of an interface in ``queued`` share a capacity of 1.
     """
     sizes: dict[str, dict[int, list[float]]] = {}  # port -> priority -> sizes of its packets [B]
-    on_wire: dict[str, dict[int, list[float]]] = {}  # port -> priority -> the same with headers [b]
+    on_wire: dict[
+        str, dict[int, list[float]]
+    ] = {}  # port -> priority -> sizes of packets on the line [b]
     for stream in system.streams.values():
         links = system.links_of(stream)
         most = min(link.mtu_bytes for link in links)
@@ -372,7 +374,7 @@ def _discipline(
 
 
 def core_time_ratios(system: System) -> Floats:
-    """Divide each sender's least core time by its greatest, with application work; array (streams,).
+    """Ratio of the least core time of each sender to its greatest, application work included; array (streams,).
 
     The ratio is 1 if the sender states neither core time nor application work.
     """
@@ -491,8 +493,8 @@ def stream_shares(shared: SharedResources, allocation: Allocation) -> list[Strea
     np.divide(loads[allocation.limiting], own_usage, out=all_bps, where=own_usage > 0)
     others_bps = np.where(all_bps > own_bps * (1 + SAME), all_bps - own_bps, 0.0)
 
-    # fair share of a full resource: goodput that a stream would get if it requested more, an equal part of its
-    # own load and of the loads that the resource limits
+    # fair share of a full resource: the goodput of a stream if it requested more. The stream and all streams that the
+    # resource limits then divide their loads equally.
     load = allocation.rate_bps[:, None] * usage
     total = np.bincount(path[limited], weights=load[limited], minlength=count)
     streams = np.bincount(path[limited], minlength=count)

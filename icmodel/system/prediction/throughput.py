@@ -123,8 +123,8 @@ def throughput(
         one_queue = shared_resources(system, packets, requested, capacity_bps, at_port)
         one_queue_shares = stream_shares(one_queue, one_queue.allocate(offered_bps, windows))
 
-    # share again, with these queues, hosts as fast as their datasets and stated core times allow, processors
-    # that serve senders first, and lossy streams at the high of their rates
+    # share again at the most that senders can send: with these queues, hosts as fast as datasets and stated core
+    # times allow, processors that serve senders first, and lossy streams at the high of their rates
     most_bps = np.fmax(np.fmin(requested.ends("sent_bps")[2], limited_bps), offered_bps)
     most_bps = np.where(elastic, offered_bps, most_bps)
     highs_bps = np.fmax(fastest.ends("goodput_bps")[2], requested.ends("goodput_bps")[2])
@@ -176,15 +176,18 @@ def _others(
 
     They are ``endpoints``, the number of senders, and ``other_goodput_bps``.
 
-    ``other_goodput_bps`` has three cases. If a resource limits the stream, the parameter is the stream's goodput alone,
-    minus its share. If no resource limits the stream, the parameter is the others' goodput at the stream's busiest
-    resource. This goodput is limited so that the stream's request still fits. If lossy streams meet at a receiver, the
-    parameter is the goodput that the others offer, since the dataset's answer includes the loss of all streams.
+    ``other_goodput_bps`` has three cases:
+
+    - A resource limits the stream: the stream's goodput alone, minus its share.
+    - No resource limits the stream: the others' goodput at the stream's busiest resource, at most what leaves room for
+      the stream's request.
+    - Lossy streams meet at a receiver: the goodput that the others offer, since the dataset's answer includes the loss
+      of all streams.
 
     A sink that states its latency receives all frames that come. So if no resource limits a stream to such
     a sink, the other streams do not count.
     """
-    # busiest shared port or interface of each stream; if several are equally busy, the last one
+    # busiest port or interface that each stream shares; the last one if several are equally busy
     path = shared.flows.path
     used = (path != NOWHERE) & (shared.flows.usage > 0)
     count = np.bincount(path[used], minlength=len(shared.keys) + 1)

@@ -164,7 +164,7 @@ def expected_beyond(mean_s: float, variance_s2: float, room_s: float, burst_s: f
         tail_s, later = mean_s / waited, room_s
     else:
         waited, tail_s, later = 1.0, std, room_s - (mean_s - std)
-    surely_s = min(max(-later, 0.0), burst_s)  # part of the burst that comes too late in any case
+    surely_s = min(max(-later, 0.0), burst_s)  # part of the burst that is surely lost
     if tail_s <= 0:
         return surely_s / burst_s
     reached = waited * math.exp(-max(later, 0.0) / tail_s)
