@@ -36,7 +36,7 @@ def page(programs: Path, repeats: int) -> Document:
             "report",
         )
     if len(pages) > 1:
-        raise CommandError(f"{len(pages)} reports on {USE_CASE} have other bytes than each other")
+        raise CommandError(f"{len(pages)} reports on {USE_CASE} differ from each other")
     return {
         "use_case": USE_CASE,
         "bytes": len(pages.pop()),
@@ -50,6 +50,6 @@ def _write(programs: Path, folder: Path) -> bytes:
     run((programs / "icmodel", "evaluate", USE_CASE, "-o", path), folder, VERDICTS)
     written = path.read_bytes()
     if not written.rstrip().endswith(b"</html>"):
-        raise CommandError(f"{path.name} is no whole page: it ends {written[-40:]!r}")
+        raise CommandError(f"{path.name} is incomplete: it ends {written[-40:]!r}")
     path.unlink()
     return written

@@ -25,7 +25,7 @@ WINDOW_S = 0.5
 """Length of the busiest part of a run [s], which leaves out start, warm-up and waiting."""
 
 Told = TypeVar("Told")
-"""What a measured run returns."""
+"""Type of the result of a measured run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,7 +225,7 @@ def iperf3_value(printed: str, question: Question) -> float:
     try:
         bps = float(json.loads(printed)["end"]["sum_received"]["bits_per_second"])
     except (ValueError, KeyError) as error:
-        raise ToolError(f"iperf3 told no received rate: {printed[-300:]}") from error
+        raise ToolError(f"iperf3 printed no received rate: {printed[-300:]}") from error
     return bps if question.measure == "goodput" else bps / question.bits
 
 
@@ -270,7 +270,7 @@ def nuttcp_value(printed: str, question: Question) -> float:
     """Return the received goodput [b/s] or frame rate [1/s]; nuttcp prints 10^6 b/s."""
     rate = re.search(r"rate_Mbps=([\d.]+)", printed)
     if not rate:
-        raise ToolError(f"nuttcp told no rate: {printed[-300:]}")
+        raise ToolError(f"nuttcp printed no rate: {printed[-300:]}")
     bps = float(rate[1]) * 1e6
     return bps if question.measure == "goodput" else bps / question.bits
 
@@ -279,7 +279,7 @@ def nuttcp_delivery(printed: str, question: Question) -> Delivery:
     """Return the received frame rate, and the receiver's count of lost frames."""
     drop = re.search(r"drop=(-?\d+)", printed)
     if not drop:
-        raise ToolError(f"nuttcp told no losses: {printed[-300:]}")
+        raise ToolError(f"nuttcp printed no losses: {printed[-300:]}")
     return Delivery(nuttcp_value(printed, replace(question, measure="frames")), int(drop[1]))
 
 
@@ -371,7 +371,7 @@ def sockperf_delivery(client: str, server: str) -> Delivery:
     sent = re.search(r"Total of (\d+) messages sent in ([\d.]+) sec", client)
     received = re.search(r"Total (\d+) messages received and handled", server)
     if not sent or not received:
-        raise ToolError(f"sockperf told no totals: {client[-300:]} {server[-300:]}")
+        raise ToolError(f"sockperf printed no totals: {client[-300:]} {server[-300:]}")
     return Delivery(int(received[1]) / float(sent[2]), int(sent[1]) - int(received[1]))
 
 
@@ -379,7 +379,7 @@ def sockperf_rtt_half_s(client: str, percentile: int = 50) -> float:
     """Return a percentile of sockperf's latency [s], half a round trip and printed in µs."""
     found = re.search(rf"percentile {percentile}\.000 =\s*([\d.]+)", client)
     if not found:
-        raise ToolError(f"sockperf told no percentile {percentile}: {client[-300:]}")
+        raise ToolError(f"sockperf printed no percentile {percentile}: {client[-300:]}")
     return float(found[1]) * 1e-6
 
 
@@ -395,7 +395,7 @@ def sockperf_dropped(client: str) -> int:
     """Return the number of lost answers, which are missing from the full log."""
     dropped = re.search(r"# dropped messages = (\d+)", client)
     if not dropped:
-        raise ToolError(f"sockperf told no losses: {client[-300:]}")
+        raise ToolError(f"sockperf printed no losses: {client[-300:]}")
     return int(dropped[1])
 
 

@@ -43,7 +43,7 @@ class Uring(Tool):
         listening(self.lab, "tcp", self.port)
 
     def can(self, question: Question) -> bool:
-        """Whether the question does not ask for paced send times, which the peer does not tell."""
+        """Whether the peer can answer a question; it does not print paced send times."""
         return question.measure != "paced"
 
     def ask(self, question: Question) -> float:
@@ -67,12 +67,12 @@ class Uring(Tool):
 
 
 def uring_delivery(printed: str) -> Delivery:
-    """Return what the receiver counted between its first and its last frame."""
+    """Return the rate and the losses that the receiver counted between its first and its last frame."""
     try:
         told = json.loads(printed)
         return Delivery(told["received"] / told["seconds"], round(told["sent"] - told["received"]))
     except (ValueError, LookupError, ZeroDivisionError) as error:
-        raise ToolError(f"io_uring told no received frames: {printed[-300:]}") from error
+        raise ToolError(f"io_uring printed no received frames: {printed[-300:]}") from error
 
 
 def uring_rtt_half_s(printed: str, question: Question) -> float:
@@ -81,4 +81,4 @@ def uring_rtt_half_s(printed: str, question: Question) -> float:
     try:
         return float(json.loads(printed)[name]) / 2
     except (ValueError, LookupError) as error:
-        raise ToolError(f"io_uring told no round trips: {printed[-300:]}") from error
+        raise ToolError(f"io_uring printed no round trips: {printed[-300:]}") from error

@@ -18,7 +18,7 @@ MEGA = Decimal(1_000_000)
 PERCENT = Decimal("0.01")
 UNLIMITED = Decimal("inf")
 CUT_BPS = Decimal("1.01") * MEGA  # each run is cut to whole Mb/s, the mean to 0.01 Mb/s
-LATENCY_REPEATS = 5  # section 4.1; stated of netperf's latency only
+LATENCY_REPEATS = 5  # section 4.1; stated for netperf's latency only
 
 NETPERF_LATENCY = {
     "baseline": "Latency [us] Baseline",

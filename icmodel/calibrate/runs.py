@@ -168,7 +168,7 @@ def is_spoilt(record: Record) -> bool:
 
 
 MULTIPLES = (1, 2, 3, 5, 9, 17, 33)
-"""Numbers of full packets per frame at which the grid of a calibration has a payload on both sides."""
+"""Numbers of packets n; the grid has the largest payload that fits into n packets, and the next larger payload."""
 HEADER_BYTES = {"zeromq": 9}
 """Size of the header that a protocol adds before each frame in its TCP stream [B]."""
 LEAST_ETHERNET_BYTES = 46

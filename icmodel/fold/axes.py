@@ -266,8 +266,8 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     Raises
     ------
     RecordError
-        If hardware, software, or a setting that neither the MTU nor a label explains differs between records, unless
-        ``apart`` names it.  Also if runs of one point have different lengths.
+        If hardware or software differs between records, or a setting that neither the MTU nor a label explains.
+        Properties in ``apart`` may differ.  Also if runs of one point have different lengths.
     """
     if LENGTH not in apart:
         _check_lengths(records)

@@ -377,8 +377,8 @@ def session_spread(
 ) -> float:
     """Standard deviation of a metric between measurement sessions.
 
-    It is 0 if runs of different sessions differ no more than runs of one session.  It is also 0 if too few points have
-    runs of different sessions (`LEAST_POINTS`), or no point has several runs of one session.
+    It is 0 if runs of different sessions differ no more than runs of one session.  It is also 0 if fewer than
+    `LEAST_POINTS` points have runs of different sessions, or no point has several runs of one session.
     """
     within: list[float] = []
     between: list[float] = []

@@ -335,7 +335,7 @@ CLEAR = 3.0
 SCATTER_FILES = 3
 """Least number of other files from which the scatter of a metric is estimated."""
 AGREE = 0.75
-"""Least share of a file's numbers of one kind that must deviate by the same factor, for a remark on the file."""
+"""Least share of a file's numbers of one kind that deviate by the same factor, for a remark on the file."""
 
 Curve = tuple[object, ...]
 """Key of a curve over payload: the metric, the protocol and the other axes of its results."""
@@ -405,8 +405,8 @@ def _agreed_slip(
 ) -> Slip | None:
     """Find the typical unit mistake that explains the deviation of most numbers of a file; ``None`` if there is none.
 
-    A factor of 2 (half or whole round trip) has two more conditions, since a run may really be twice as slow. Other
-    files must have the same payloads, and no number may deviate in the direction of a rare mistake (`is_rare_trip`).
+    A run may really be twice as slow. So a factor of 2 (half or whole round trip) has two more conditions. Other files
+    must have the same payloads, and no number may deviate in the direction of a rare mistake (`is_rare_trip`).
     """
     if not steady:
         return None

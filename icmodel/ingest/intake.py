@@ -51,8 +51,8 @@ class Axis:
     def of(cls, name: str, points: Sequence[Point], at: int) -> Axis:
         """Make an axis from the values at one position of the points' options.
 
-        The default is the most frequent value, or the first of equally frequent values. If only some rows of a metric
-        have a value, the default is empty: a prediction without the option uses the rows without a value.
+        The default is the most frequent value, or the first of equally frequent values. If a metric has rows with and
+        without a value, the default is empty. A prediction without the option then uses the rows without a value.
         """
         meaning = MEANINGS.get(name, "option given by the labels")
         cells: dict[tuple[str, str], set[bool]] = defaultdict(set)
@@ -427,8 +427,8 @@ MEANINGS = {
     "stack": "replacement of the kernel's sockets; empty for the kernel's own",
 }
 """Meaning of each option axis that ingesting may add to a dataset."""
-UNKNOWN = {"hosts": "unnamed", "tool": "unnamed", "streams": "unsaid"}
-"""Option axes that are added only if their values differ, each with the value for results that do not state it."""
+ADDED_AXES = {"hosts": "unnamed", "tool": "unnamed", "streams": "unsaid"}
+"""Option axes that are added only if their values differ, each with the value for results that do not state one."""
 WEAKEST = ("measured", "tabulated", "stated", "derived")
 """Bases of numbers, the strongest first; a point gets the weakest basis of its numbers."""
 Kind = tuple[str | None, str]
@@ -453,7 +453,7 @@ class Sample(NamedTuple):
         return self.result.origin.tool, self.result.labels.place
 
     def axis(self, name: str) -> str:
-        """Value of an axis of `UNKNOWN` (tool, streams or hosts) for this number; empty if unknown."""
+        """Value of an added axis (tool, streams or hosts) for this number; empty if unknown."""
         if name == "tool":
             return self.result.origin.tool
         if name == "streams":
@@ -467,7 +467,7 @@ class Sample(NamedTuple):
         own = self.result.labels.options.get(name)
         if own is not None:
             return own
-        return (self.axis(name) or UNKNOWN[name]) if self.kind in kinds else ""
+        return (self.axis(name) or ADDED_AXES[name]) if self.kind in kinds else ""
 
 
 def gather(samples: Sequence[Sample]) -> tuple[tuple[Point, ...], tuple[Axis, ...]]:
@@ -476,7 +476,7 @@ def gather(samples: Sequence[Sample]) -> tuple[tuple[Point, ...], tuple[Axis, ..
 
     # Give an axis to the kinds of numbers that it separates. Give streams to all kinds if any run had several streams.
     added: dict[str, Collection[Kind]] = {}
-    for name in UNKNOWN:
+    for name in ADDED_AXES:
         values: dict[Kind, set[str]] = defaultdict(set)
         for sample in samples:
             values[sample.kind].update(filter(None, [sample.axis(name)]))

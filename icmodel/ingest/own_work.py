@@ -151,8 +151,7 @@ def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
     """Fit the program's time per frame [s] and time per byte [s/B], with 90 % intervals.
 
     Fits with no term, one term and both terms are compared.  Among fits without a negative time, the fit with the least
-    error is used.  A term that is not fitted is 0.  Its interval ends at the upper limit of a fit of this term alone to
-    the residuals.
+    error is used.  A term outside this fit is 0.  Then a fit of this term alone to the residuals gives its upper limit.
 
     Intervals use the larger of two errors: the uncertainty of the hosts' own time, and the deviation of the payloads
     from the fit.  The deviation is scaled by Student's t; its degrees of freedom are payloads minus fitted terms.

@@ -91,8 +91,8 @@ class Column:
             return column
         require(
             column.kind,
-            f"{place} has the unknown field {column.field!r}: use an axis ({', '.join(AXES)}), a metric "
-            "such as goodput_bps or rtt_half_mean_s, low, high or n with the key 'of', or add option = true",
+            f"{place} has the unknown field {column.field!r}: use an axis ({', '.join(AXES)}), a metric such "
+            "as goodput_bps, or low, high or n with the key 'of'; an option needs option = true",
         )
         if column.kind == "count":
             return column

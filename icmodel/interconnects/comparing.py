@@ -2,7 +2,7 @@
 
 Each link is a row of the comparison. The sources of a link are the datasets measured on the link, and theory. If no
 dataset predicts every required goodput, ``hybrid`` extrapolates from the nearest line rate of the same kind and
-protocol, unless theory refutes the link. If no dataset can answer, theory is the only source.
+protocol. A link that theory refutes is not extrapolated. If no dataset can answer, theory is the only source.
 
 A row is met if one dataset meets all requirements. It is not met only if all sources fail, or theory refutes the link.
 Among equal verdicts, the strongest kind of evidence decides.

@@ -223,9 +223,12 @@ def theory_choices(case: UseCase, derived: Derivations, wire: Wire) -> tuple[Can
 def payloads(points: Iterable[Point], framing: AnyFraming | None) -> tuple[int, int, int, int]:
     """Choose four payloads [B] to try, from the rows of a dataset.
 
-    In order: the largest payload, the largest payload that fills its packets, the payload of one full packet, and the
-    payload with the greatest goodput. The largest payload replaces a missing one. If the rows state no payload, the
-    largest is `MOST_BYTES`.
+    - the largest payload; `MOST_BYTES` if the rows state no payload
+    - the largest payload that fills its packets
+    - the payload of one full packet
+    - the payload with the greatest goodput
+
+    The largest payload replaces a missing one.
     """
     rows = [(point.payload_bytes, point) for point in points if point.payload_bytes is not None]
     flowing = [(size, point) for size, point in rows if point.metric == "goodput_bps"]

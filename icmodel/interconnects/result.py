@@ -141,8 +141,12 @@ class Source:
     def order(self) -> tuple[float, ...]:
         """Sort key of the sources of a link, best first.
 
-        The criteria, in order: number of streams without a prediction, number of required goodputs without a
-        prediction, verdict, kind of evidence, counts of unpredicted, failed and undecided requirements, and margin.
+        The criteria, in order:
+
+        - number of streams without a prediction, then of required goodputs without a prediction
+        - verdict, then kind of evidence
+        - number of unpredicted, then of failed, then of undecided requirements
+        - margin
         """
         findings = self.result.findings
         missing = [finding for finding in findings if finding.verdict.estimate.absent]

@@ -1,7 +1,7 @@
 """Physical limits: find latency requirements that transmission and propagation delay alone exceed.
 
-All samples of a cycle are taken at the same time, and a port sends their messages one after another. So the latency of
-the last message is at least the transmission time of all messages at the port's rate, plus the propagation delay of the
+All samples of a cycle are taken at the same time, and a port sends their messages one after another. So the last message
+waits for all others. Its latency is at least the transmission time of all messages plus the propagation delay of the
 path. Headers, switches and hosts add further delay.
 """
 

@@ -235,9 +235,9 @@ class Checks:
     def predict_front(self, left: Ints, verdict: str, most: int) -> int:
         """Predict in full at most ``most`` designs on the Pareto front of the designs ``left``.
 
-        A design whose full prediction has a worse verdict than ``verdict`` is removed, and the front of the other
-        designs is predicted, with at most `TRIES` further designs in total. Returns the number of designs on the last
-        front that were not predicted.
+        A design whose full prediction has a worse verdict than ``verdict`` is removed. Then the front of the other
+        designs is predicted. All this predicts at most `TRIES` further designs. Returns the number of designs on the
+        last front that were not predicted.
         """
         objectives = rounded(self.space.scores.objectives)
         tries = most + TRIES

@@ -4,10 +4,9 @@ The rules come from "High speed local area interconnects" (IC2012) §1.4.3 and �
 
 - The goodput of pictures is width × height × depth × rate.
 - The goodput of samples with a time limit is (bits of the samples) / (time limit − delay of the cable).
-- If n connections share samples with an imbalance of i, the busiest connection carries (1 + i)/n of all samples,
-  rounded up to whole samples.
+- If n connections share samples with an imbalance of i, the busiest connection carries (1 + i)/n of them, rounded up.
 
-In the document, a limit is a quantity with a unit, or the name of a number derived from the use case.
+In the document, a limit is a quantity with a unit, or the name of a derived number.
 """
 
 from __future__ import annotations
@@ -337,7 +336,7 @@ def exact(value: float) -> Fraction:
 
 
 def _time(value: float | str, derived: Derivations) -> Fraction:
-    """Return the exact value of a time [s], which the document states as a number or as the name of a derived time."""
+    """Return the exact value of a time in the document [s], which may be the name of a derived time."""
     if isinstance(value, str):
         derivation = lookup(derived, value)
         if quantity_kind(derivation.quantity) != "s":
@@ -512,7 +511,7 @@ def checked_requirement(
 ) -> Requirement:
     """Convert a requirement of a document to one with limits in SI units.
 
-    A wrong limit is added to ``mistakes`` and replaced by "at least 0", so that the rest of the file can be checked.
+    A wrong limit is added to ``mistakes`` and replaced by "at least 0", so that other checks can go on.
     """
     values: dict[str, float | None] = {}
     for side in ("at_least", "at_most"):

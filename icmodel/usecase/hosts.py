@@ -93,8 +93,8 @@ def interfaces(
 ) -> dict[str, Interfaces]:
     """Return the interfaces of each device: as stated in the file, or as many as the device's streams need.
 
-    If a scenario states ``endpoints`` and the device states no interfaces, the number of interfaces is chosen so that
-    at most ``endpoints`` streams of the same name share an interface.
+    If a device states no interfaces, a scenario's ``endpoints`` is the greatest number of streams of the same name that
+    share one of its interfaces.
 
     Parameters
     ----------

@@ -385,8 +385,8 @@ def share_bps(alone_bps: float, endpoints: int, others_bps: float) -> float:
 def estimate_for(metric: str, known: StreamBounds) -> Estimate:
     """Return the estimate of a metric by which a requirement is judged.
 
-    A latency without a predicted interval is estimated by half a round trip, or if the round trip is unknown too, by
-    guaranteed bounds.
+    A latency without a predicted interval is estimated by half a round trip. If the round trip is unknown too, bounds
+    give the estimate.
     """
     own = known.metrics.get(metric)
     if own is not None and not math.isnan(own.low):

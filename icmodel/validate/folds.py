@@ -1,8 +1,8 @@
 """Folds: training rows to which a model is fitted, and test rows that the model then predicts.
 
 Only rows of basis ``measured`` or ``tabulated`` are used, for training and for tests. Rows of other bases (assumed,
-derived, stated) often follow from a measured number, by a rule or by rounding, and would reveal it to the training. So
-no score depends on assumed rows, or on rows derived from predictions (IC2012 table 8-2).
+derived, stated) often follow from a measured number, by a rule or by rounding. They would reveal left-out numbers to
+the training. So no score depends on assumed rows, or on rows derived from predictions (IC2012 table 8-2).
 
 A point is left out with all its metrics, since for example the goodput reveals the frame rate. All rows of the same
 conditions (repeats) are left out together.

@@ -354,9 +354,9 @@ class Choice:
 def choose(data: Dataset, progress: Progress | None = None) -> Choice:
     """Choose the variant of the model with the smaller errors on left-out rows.
 
-    At most `MOST_FOLDS` random points are left out, one at a time. For each metric with at least 30 rows, the median
-    errors of both variants give a ratio, and the geometric mean of the ratios decides. If the variants are tied, or
-    there are too few rows, ``corrected`` is chosen.
+    At most `MOST_FOLDS` random points are left out, one at a time. Each metric with at least 30 rows gives the ratio of
+    both variants' median errors. The geometric mean of the ratios decides. If the variants are tied, or there are too
+    few rows, ``corrected`` is chosen.
 
     Parameters
     ----------

@@ -1,7 +1,11 @@
 """Verify a prediction: build the system as a lab network on one machine, measure it, and compare.
 
-Modules in the order of use: ``lab_system`` (scales the system to the machine), ``running`` (builds the lab and runs all
-streams together), ``folder`` (stores results), ``comparing`` (the result). ``verifying`` calls them.
+Modules in the order of use, called by ``verifying``:
+
+- ``lab_system``: scales the system to the machine.
+- ``running``: builds the lab and runs all streams together.
+- ``folder``: stores the prediction and the records.
+- ``comparing``: the result.
 """
 
 from icmodel.verify.comparing import Verification

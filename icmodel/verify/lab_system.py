@@ -34,8 +34,9 @@ MOST_HOSTS = 16
 """Greatest number of hosts in a lab system, since each host runs its own processes."""
 RULE = (
     "rates are divided by k, periods are multiplied by k, and sizes stay; k is the least of 1, 2, 5, 10, … that "
-    f"keeps at most {100 * MOST_BUSY:g} % of the cores busy, at {1e6 * PACKET_S:g} µs per packet for each port and "
-    f"receiver, and {1e6 * SPIN_S:g} µs per paced frame; groups lose members until at most {MOST_HOSTS} hosts remain"
+    f"keeps at most {100 * MOST_BUSY:g} % of the cores busy; assumed core time: {1e6 * PACKET_S:g} µs per packet for "
+    f"each port and receiver, and {1e6 * SPIN_S:g} µs per paced frame; groups lose members until at most "
+    f"{MOST_HOSTS} hosts remain"
 )
 """Rule by which a system is scaled down for the lab, as a text for the JSON form of a verification."""
 

@@ -242,9 +242,11 @@ def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
     """Return the least share of a measurement window during which all streams surely sent.
 
     A run from S to E takes u = E - S - (planned length) longer than planned. This extra time lies before or after the
-    traffic, so the traffic starts between S and S + u (plus the idle time). A stream that starts d later than a window's
-    own stream leaves d - warm-up of the window's beginning uncovered; one that starts d earlier leaves d - tail of its
-    end. Both losses together are greatest if the window's own stream is itself the first or the last to start.
+    traffic. So, without the idle time, the traffic starts between S and S + u.
+
+    If another stream starts d later than a window's own stream, the first d - warm-up of the window are uncovered. If it
+    starts d earlier, the last d - tail are uncovered. Both losses together are greatest if the window's own stream is the
+    first or the last to start.
     """
     begun = [begun_s for begun_s, _ in spans]
     spare = [max(ended_s - begun_s - times.run_s, 0.0) for begun_s, ended_s in spans]

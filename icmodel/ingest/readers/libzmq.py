@@ -71,7 +71,7 @@ def read(source: Source) -> list[Result]:
     else:
         require(
             runs >= 2 and payload >= 1,
-            "the output counts fewer than two messages, or messages without size: there is no rate",
+            "the output counts fewer than two messages, or empty messages, so it has no rate: run it again",
         )
         rate = printed(messages, truncated=True)
         moved = rate * (payload * 8)

@@ -115,7 +115,7 @@ def read(source: Source) -> list[Result]:
     for row in rows(block, _ROW, name):
         if row.size < last:
             raise RecordError(
-                f"line {row.line}: {row.size} B come after {last} B, and sizes rise in “{name}”: a row was "
+                f"line {row.line}: {row.size} B come after {last} B, but sizes rise in “{name}”: a row was "
                 "changed, or rows of another run follow"
             )
         last = row.size
