@@ -409,7 +409,7 @@ def test_many_questions_may_ask_of_several_links() -> None:
 def test_only_hybrid_answers_for_other_hosts() -> None:
     with pytest.raises(OutOfDomain, match="use the variant hybrid"):
         CORRECTED.predict(protocol="tcp", payload_bytes=64, line_rate="25 Gb/s")
-    with pytest.raises(OutOfDomain, match="does not say its line rate"):
+    with pytest.raises(OutOfDomain, match="does not state its line rate"):
         Model(icmodel.load("rdma-connectx7"), "hybrid").predict(
             protocol="rdma-read",
             payload_bytes=64,

@@ -17,14 +17,14 @@ from icmodel.laws.metrics import ALWAYS, DEMAND, SENDER, UTILISATIONS, predicted
 from icmodel.tables import HIGH, LOW, VALUE, Questions, TableQuery
 
 NEAR_WIRE = 0.985
-"""Least ratio of goodput to theory's bound at which the wire counts as the bottleneck.
+"""Least ratio of goodput to theory's bound at which the wire is the bottleneck.
 
-The margin is 1.5 %, since published numbers are rounded to 0.5 %.
+Published numbers are rounded to 0.5 %, so the margin is 1.5 %.
 """
 LOST = 1 - NEAR_WIRE
-"""Loss rate of an unlimited stream above which the receiver counts as the bottleneck."""
+"""Loss rate of an unlimited stream above which the receiver is the bottleneck."""
 NEAR_CPU = 0.95
-"""Least utilisation at which the sender's cores count as the bottleneck; IC2012 says "around 100 %"."""
+"""Least utilisation at which the sender's cores are the bottleneck; IC2012 says "around 100 %"."""
 CODES = {name: code for code, name in enumerate(BOTTLENECKS)}
 UNKNOWN = CODES["unknown"]
 
@@ -33,8 +33,8 @@ class Answered(NamedTuple):
     """Answers of a law (rules of a model variant) to a block of n questions.
 
     ``columns`` maps each metric to an array (ends, n), NaN for a question without an answer.  The `ends` axis holds
-    value, low and high.  ``demand`` maps each predicted utilisation to the share of the requested cores that each
-    stream needs, (n,).  A demand may exceed 1.
+    value, low and high.  ``demand`` maps each predicted utilisation to the utilisation of the requested cores that each
+    stream needs, (n,); it may exceed 1.
     """
 
     law: Law
@@ -80,7 +80,7 @@ def answered(
 
 
 def in_overload(law: Law, over: Prepared, answer: Answered) -> Bools:
-    """Mask (n,) of questions that the law answers from separate tables, measured in overload."""
+    """Mask (n,) of questions that the law answers from the tables of runs in overload, ``over``."""
     if law.overload is None:
         return np.zeros(len(answer.query.q), dtype=bool)
     over_query = TableQuery(over.tables, answer.query.q, intervals=False)
@@ -96,7 +96,7 @@ def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
     Parameters
     ----------
     cpu_send : array
-        Utilisation of the sender's cores that the stream would need; it may exceed 1; NaN if unknown.
+        Utilisation of the sender's cores that the stream needs; it may exceed 1; NaN if unknown.
     """
     capacity, goodput = flow.capacity_bps[VALUE], flow.goodput_bps[VALUE]
     not_achieved = flow.not_achieved[VALUE]
@@ -158,10 +158,10 @@ TRUTH_TABLE = np.array(
 
 
 def needed(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | None:
-    """List the metrics whose tables the wanted metrics need; ``None`` means all.
+    """List the metrics whose tables are needed to predict the wanted metrics; ``None`` means all.
 
-    The list includes the fixed metrics of every prediction.  For a wanted latency or round trip, the list includes all
-    statistics, such as quantiles.  All statistics of one time are put in ascending order together.
+    The list also has the metrics of every prediction.  For a wanted statistic of a latency or round trip, it has all
+    statistics of that time, since all of them are put in ascending order together.
     """
     return None if metrics is None else with_others((*metrics, *predicted(())), data.metrics)
 

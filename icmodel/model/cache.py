@@ -13,12 +13,12 @@ from icmodel.scenario import NO_OPTIONS, Hosts, Options
 
 
 def table_cache(data: Dataset, variant: str, fitting: Fitting) -> TableCache:
-    """Make the cache of look-up tables of a dataset, for the law (rules) of one model variant."""
+    """Make the cache of a dataset's look-up tables for one model variant."""
     return TableCache(data, variant, law_of(variant, data, fitting))
 
 
 class TableCache:
-    """Cache of the look-up tables that one law (rules of a model variant) needs of a dataset.
+    """Cache of a dataset's look-up tables for one law (the rules of a model variant).
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class TableCache:
     # --- tables -------------------------------------------------------------------------------
 
     def prepare(self, request: TableRequest) -> Prepared:
-        """Make the look-up tables for options, protocols and metrics; the cached form is ``prepared``.
+        """Make the look-up tables of a request; ``prepared`` is the cached form of this method.
 
         Raises
         ------
@@ -66,21 +66,21 @@ class TableCache:
         return prepared
 
     def prepare_overload(self, request: TableRequest) -> Prepared | None:
-        """Make the look-up tables for requests above the capacity; the cached form is ``overload``.
+        """Make the tables for questions above the capacity; ``overload`` is the cached form of this method.
 
-        ``None`` if the law has no such tables.
+        If the law has no such tables, the result is ``None``.
         """
         return None if self.law.overload is None else self.law.overload.law.prepare(request)
 
     def make_placer(self, request: TableRequest) -> Placer:
-        """Make the `Placer` that converts questions to table indices; the cached form is ``placer``."""
+        """Make the `Placer` of a request's tables; ``placer`` is the cached form of this method."""
         prepared = self.prepared(request)
         return Placer(prepared.tables, self.domains(request, prepared))
 
     # --- domain -------------------------------------------------------------------------------
 
     def make_domain(self, protocol: str, options: Options) -> ProtocolDomain:
-        """Find the domain of a protocol: the questions that its rows can answer; the cached form is ``domain``.
+        """Find the questions that the rows of a protocol can answer; ``domain`` is the cached form of this method.
 
         Raises
         ------
@@ -94,14 +94,14 @@ class TableCache:
         return protocol_domain(protocol, rows.points, self.data.link(options))
 
     def domains(self, request: TableRequest, prepared: Prepared) -> Domains:
-        """Domains of several protocols as arrays; a domain states which questions a protocol can answer."""
+        """Domains of several protocols as arrays; a domain is the set of questions that a protocol can answer."""
         every = [self.domain(name, request.options) for name in request.protocols]
         return Domains(every, prepared.tables.axes.cores)
 
     # --- other hosts, and the application's work ----------------------------------------------
 
     def for_hosts(self, hosts: Hosts, options: Options = NO_OPTIONS) -> TableCache:
-        """Return the cache of tables for the given hosts and link; this cache for the dataset's own hosts and link.
+        """Return the cache of tables for the given hosts and link, which may be this cache.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class TableCache:
         return self if is_own(self.data, hosts, options) else self._for_hosts(hosts)
 
     def make_for_hosts(self, hosts: Hosts) -> TableCache:
-        """Make the cache of tables for hosts or a link other than the dataset's; the law must support them."""
+        """Make the cache of tables for other hosts or another link, which the law must support."""
         assert self.law.for_hosts is not None  # hosts_problem checks it
         data, law = self.law.for_hosts(hosts)
         return TableCache(data, self.variant, law)
@@ -124,7 +124,7 @@ class TableCache:
             return ""
         if self.law.for_hosts is not None:
             if hosts.line_rate_bps is not None and self.data.interconnect.line_rate_bps is None:
-                return f"{self.data.id} does not say its line rate: leave line_rate out"
+                return f"{self.data.id} does not state its line rate: leave line_rate out"
             return ""
         if hosts.line_rate_bps is None:
             wanted, name = f"{hosts.cpu_clock_ratio:g} times the clock", "cpu_clock"

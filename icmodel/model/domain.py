@@ -1,6 +1,6 @@
 """Domain of a dataset: the questions that the dataset can answer, and the messages that refuse other questions.
 
-Each rule is stated once, for one question and for many.  A `Placer` converts questions to indices into tables.
+One set of rules checks single questions and arrays of questions.  A `Placer` converts questions to table indices.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Column = NDArray[np.generic]
 RELIABLE = ("tcp",)
 """Protocols that resend lost packets, so that the application loses no frames (IC2012 §7.1.4)."""
 DENSE = 1 << 17
-"""Greatest length of the list of theory's results, which has an entry for each byte of payload.
+"""Greatest length of the list of theory's results, in which large blocks of questions look up theory.
 
-Large blocks of questions look up theory in this list.
+The list has an entry for each payload in bytes.
 """
 MANY = 8
-"""Greatest ratio of list length to number of questions at which theory is looked up in a list by payload.
+"""Greatest ratio of list length to number of questions at which theory is looked up in the list.
 
-Above this ratio, theory is computed for each question instead.
+Above this ratio, theory is computed for each question.
 """
 LIMITING = ("cores", "switches", "endpoints", "distance_m")
 """Parameters of a question for which a dataset needs rows or a rule."""
@@ -42,10 +42,10 @@ BEYOND = 'or set extrapolate of predict, compare or sweep (in Python outside="ex
 class ProtocolDomain(NamedTuple):
     """Questions that one protocol of a dataset can answer: core counts, switches, cable length and sharing.
 
-    ``answered``: the protocol has rows.  ``cores`` are the core counts at which the goodput was measured; if no goodput
-    row states a count, they are the core counts of all metrics.  ``other_cores`` are the core counts at which only
-    other metrics were measured.  ``distance``: the dataset has a rule for another cable length.  ``sharing``: the
-    dataset has a goodput to share among endpoints.
+    ``answered`` tells whether the protocol has rows.  ``cores`` are the core counts at which the goodput was measured.
+    If no goodput row states a count, they are the core counts of all metrics.  ``other_cores`` are the core counts at
+    which only other metrics were measured.  ``distance`` tells whether the dataset has a rule for another cable length,
+    and ``sharing`` whether it has a goodput to share among endpoints.
     """
 
     protocol: str
@@ -68,10 +68,10 @@ class ProtocolDomain(NamedTuple):
         return max(self.cores, default=0)
 
     def answering_cores(self, cores: int) -> int:
-        """Measured core count whose rows are used for a requested core count.
+        """Measured core count whose rows answer for a requested core count.
 
-        If any metric was measured at the requested count, the result is the requested count.  Otherwise the result is
-        the nearest count at which the goodput was measured.
+        It is the requested count if any metric was measured at it.  Otherwise it is the nearest count at which the
+        goodput was measured.
         """
         if cores in self.other_cores:
             return cores
@@ -101,11 +101,12 @@ def protocol_domain(protocol: str, points: Sequence[Point], link: Interconnect) 
 
 
 class Rule(NamedTuple):
-    """Rule that refuses a question if the dataset cannot answer for one of its parameters.
+    """Rule that refuses a question because of one of its parameters.
 
     ``breaks`` takes a domain and the parameters in `LIMITING`, as numbers or arrays (NaN if a parameter is left out).
-    A message refuses a question with ``fact`` and ``fix``. If icmodel changes the parameter instead, a note has ``fact``
-    and ``change``. The texts are formatted with ``data``, ``domain`` and ``scenario``.
+    It returns whether a question breaks the rule.  The message of refusal is ``fact`` and ``fix``.  If icmodel changes
+    the parameter instead, a note has ``fact`` and ``change``.  The texts are formatted with ``data``, ``domain`` and
+    ``scenario``.
     """
 
     parameter: str
@@ -168,9 +169,8 @@ def problems(
 ) -> dict[str, str]:
     """Parameters of a scenario that break a rule, each with the message that refuses the scenario.
 
-    With ``changed``, each has the note that says how icmodel changes the parameter.
-
-    If the dataset has no rows at these options, the result is empty: the question is refused when tables are prepared.
+    If ``changed``, each has the note on the changed parameter instead.  If the dataset has no rows at these options, the
+    result is empty, since the preparation of tables refuses the question.
     """
     if not domain.answered:
         return {}
@@ -201,7 +201,7 @@ def unmeasured_cores(data: Dataset, domain: ProtocolDomain, scenario: Scenario) 
 
 
 class Domains:
-    """Questions that several protocols can answer, as arrays over protocols, to check many questions at once.
+    """Questions that several protocols can answer, as arrays over protocols, to check many questions together.
 
     ``counts`` has the core counts of the tables.
     """
@@ -213,7 +213,7 @@ class Domains:
             name: np.array([getattr(one, name) for one in domains])
             for name in ("has_cores", "least_switches", "most_switches", "distance", "sharing")
         }
-        # Keep only rules that the most demanding values break; no question can break the other rules.
+        # Keep only rules that the most demanding values break, since no question can break another rule.
         demanding = {"cores": 1.0, "endpoints": np.inf, "distance_m": 0.0}
         extremes = [demanding | {"switches": switches} for switches in (0.0, np.inf)]
         limits = _Limits(**self.limits)
@@ -233,8 +233,8 @@ class Domains:
     def cores(self, protocol: Ints, requested: Floats) -> tuple[Floats, Ints, Bools]:
         """Look up the core count of each question; the results are three arrays (n,).
 
-        The first array holds the requested count, or the default count if none is requested.  The second array holds
-        the index of the nearest measured count.  The third array is true if the requested count was not measured.
+        The arrays are the requested count (or the default count), the index of the nearest measured count, and a mask
+        of counts that were not measured.
         """
         missing = np.isnan(requested)
         if missing.any():
@@ -265,7 +265,7 @@ class _Limits(NamedTuple):
 
 
 def of_protocol(numbers: NDArray[Number], protocol: Ints) -> NDArray[Number]:
-    """Select each question's entry from numbers by protocol, array (n,); array (1,) if there is only one protocol."""
+    """Select the number of each question's protocol, (n,); if there is only one protocol, (1,)."""
     return numbers if len(numbers) == 1 else numbers.take(protocol)
 
 
@@ -349,7 +349,7 @@ class Placer:
     def _frames(self, protocol: Ints, payload: Floats) -> Frames:
         """Wire time, packets and goodput bound of each question's frame, by theory.
 
-        A payload above the protocol's limit counts as the greatest possible payload.
+        For a payload above the protocol's limit, the result is that of the greatest possible payload.
         """
         if len(payload) == 1:
             return self._lone_frame(int(protocol[0]), float(payload[0]))

@@ -32,7 +32,7 @@ OF_ROW = attrgetter(*UsedRow._fields)
 
 
 def prediction(scenario: Scenario, variant: str, answer: Answered) -> Prediction:
-    """Make the Prediction for one question from its answer; bases, rows and texts are computed when first read."""
+    """Make the Prediction of one question from its answer; bases, rows and texts are computed on first use."""
     explanation = Explanation(scenario, variant, answer)
     metrics = {
         name: Estimate.later(partial(explanation.of_metric, name), value=value, low=low, high=high)
@@ -71,7 +71,7 @@ class Explanation:
 
     @cached_property
     def reads(self) -> Mapping[str, Sequence[tuple[int, Sequence[int]]]]:
-        """For each metric, the basis code and dataset rows of the table look-ups that the metric uses."""
+        """Basis code and dataset rows of each table look-up, by the metric that uses it."""
         return self.used.used(self.query, self.answer.columns)
 
     def rows_of(self, name: str) -> set[int]:
@@ -176,7 +176,7 @@ class Explanation:
         payload = self.scenario.payload_bytes
         first, last = self.query.payloads(table)[:, 0]
         if math.isinf(last):
-            return "extrapolated on payload: the source does not say at which payload it holds"
+            return "extrapolated on payload: the source does not state the payload of its number"
         if not first <= payload <= last:
             return (
                 f"extrapolated on payload: {_beyond(payload, first if payload < first else last)}"
@@ -201,18 +201,18 @@ class Explanation:
         scenario, law = self.scenario, self.answer.law
         switches = self._row_switches("latency_mean_s")
         if scenario.switches and switches is not None and scenario.switches > switches:
-            yield "each switch adds the dataset's switch latency; goodput is taken as unchanged by it"
+            yield "each switch adds the dataset's switch latency; switches are assumed not to change the goodput"
         if scenario.switches and scenario.cores and self._row_switches("loss_rate") == 0:
             measured = (self.tables.metrics["loss_rate"].switches > 0).any()
             if measured and self.query.known("loss_rate")[0]:
                 yield (
-                    "loss behind a switch was not measured at this core count: the unswitched table stands "
-                    "in (E17)"
+                    "loss behind a switch was not measured at this core count: the loss without a switch is "
+                    "used (E17)"
                 )
         demand = {name: float(needed[0]) for name, needed in self.answer.demand.items()}
         yield from law.notes(self.query, self.flow, scenario, demand)
         if beyond := self._cores_beyond(law.goodput):
-            yield f"extrapolated on cores: {beyond}; goodput and loss are the nearest count's"
+            yield f"extrapolated on cores: {beyond}; goodput and loss are those of the nearest count"
         shares = [
             f"{name} {100 * held.share:.0f} % of {held.rows}"
             for name, held in self.data.held.get(self.variant, {}).items()
@@ -220,12 +220,11 @@ class Explanation:
         ]
         if shares:
             yield (
-                f"intervals cover less than 90 %: of the rows left out of {self.variant} they held "
-                f"{', '.join(shares)}"
+                f"intervals cover less than 90 % of the rows left out of {self.variant}: {', '.join(shares)}"
             )
 
     def _table(self, name: str) -> str | None:
-        """Name of the look-up table that gives a metric; ``None`` if no table does."""
+        """Name of the look-up table of a metric; ``None`` if the metric has no table."""
         metrics = self.tables.metrics
         if name in ("goodput_bps", "frames_per_s") and (name in BY_FLOW or name not in metrics):
             return self.answer.law.goodput
@@ -235,7 +234,7 @@ class Explanation:
         return next((table for table in names if table in metrics), None)
 
     def _row_switches(self, table: str) -> float | None:
-        """Number of switches on the path on which a metric was measured; ``None`` if the dataset lacks the metric."""
+        """Number of switches on the measured path of a metric; ``None`` if the dataset lacks the metric."""
         known = table in self.tables.metrics
         return float(self.query.switches([table])[0, 0]) if known else None
 

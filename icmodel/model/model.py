@@ -50,16 +50,16 @@ class Model:
         A dataset, the name of a bundled dataset, or the folder of another dataset.
     variant : "corrected", "appendix-h" or "hybrid", optional
         ``appendix-h`` follows the original's pseudo-code to the letter wherever the code can be executed.
-        ``corrected`` corrects the errata that the background page lists.  ``hybrid`` uses the same laws as
-        ``corrected``, on curves fitted to all rows.  If left out, the dataset's default variant is used.
+        ``corrected`` corrects the errata that the background page lists.  ``hybrid`` uses the laws of
+        ``corrected`` on curves fitted to all rows.  The default is the dataset's default variant.
     watch : callable, optional
-        Called during the first question, after each metric that ``hybrid`` fits, with the number of finished fits
-        and the total number of fits.
+        Progress callback for the fits of ``hybrid``.  It receives the number of finished fits and the number of
+        all fits.
     cache : bool
-        Whether fits of ``hybrid`` are read from and written to the user's cache folder; fits in the
-        dataset's folder (`icmodel fit`) are always read.
+        Whether fits of ``hybrid`` are read from the user's cache folder and written to it.  Fits in the dataset's
+        folder (`icmodel fit`) are always read.
     constants : Constants
-        Weights of the candidates in the fits of ``hybrid``; change them only to compare with the shipped values.
+        Constants of the fits of ``hybrid``.  Change them only to compare with the shipped values.
 
     Raises
     ------
@@ -113,7 +113,7 @@ class Model:
         return self.data, self.variant, self._cache, self._constants
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle only the dataset and the settings of the model; look-up tables are made again when unpickled."""
+        """Pickle the dataset and the settings of the model, without its look-up tables."""
         return _made, self._settings
 
     # --- one question -------------------------------------------------------------------------
@@ -129,18 +129,18 @@ class Model:
     ) -> Prediction:
         """Predict goodput, latency, loss, CPU and further metrics of one stream (one question).
 
-        The question is a `Scenario`, or its parameters as keywords.  A name with a unit suffix takes a number in SI;
-        a name without a unit suffix takes a text with a unit.
+        The question is a `Scenario`, or its parameters as keywords.  A keyword with a unit suffix takes a number in
+        SI, and a keyword without a suffix takes a text with a unit.
 
         Parameters
         ----------
         scenario : Scenario, optional
             The question, in place of the keywords below.
         outside : "refuse" or "extrapolate"
-            Treatment of payloads and core counts outside the benchmarked range: "refuse" raises OutOfDomain,
-            "extrapolate" answers, marked ``extrapolated``.
+            Treatment of payloads and core counts outside the benchmarked range.  "refuse" raises OutOfDomain, and
+            "extrapolate" marks the answer ``extrapolated``.
         metrics : sequence of str, optional
-            Metrics wanted besides goodput, loss, mean latency and CPU; all metrics of the dataset by default.
+            Wanted metrics besides goodput, loss, mean latency and CPU; all metrics of the dataset by default.
             ``hybrid`` fits only wanted metrics.
         protocol : str
             Protocol as the dataset names it, e.g. ``"tcp"``; the dataset's default protocol by default.
@@ -215,7 +215,7 @@ class Model:
     def question(
         self, keywords: Mapping[str, object], own: tuple[str, ...] = ()
     ) -> dict[str, object]:
-        """Check the names of a question's keywords, and add the dataset's default protocol if none is given.
+        """Check the names of a question's keywords; if no protocol is given, add the dataset's default protocol.
 
         Parameters
         ----------
@@ -296,7 +296,7 @@ class Model:
     def _problems(self, scenario: Scenario) -> tuple[Options, dict[str, str]]:
         """Check a scenario: return its options that differ from the defaults, and the refused parameters.
 
-        Refused parameters are keys, with the message of refusal as value. Parameters in `DELAYS` come last.
+        The refused parameters are mapped to messages; parameters in `DELAYS` come last.
         """
         if scenario.protocol not in self.data.protocols:
             raise OutOfDomain(
@@ -318,24 +318,25 @@ class Model:
     def fit_question(self, scenario: Scenario) -> tuple[Scenario, tuple[str, ...]]:
         """Drop ``distance_m`` and ``switches`` of a scenario if this dataset has no rule for them.
 
-        ``evaluate``, ``system``, ``compare`` and ``recommend`` all use this method.  Any other parameter
-        that :meth:`predict` refuses raises OutOfDomain.  Only the latency depends on the two parameters.
-        ``distance_m`` is dropped if the dataset states no cable; ``switches`` if the dataset has neither rows with
-        switches nor a switch latency.  The caller accounts for the dropped delay: a system adds the delay, and an
-        evaluation widens the interval of the latency (`icmodel.usecase.judging`).
+        ``evaluate``, ``system``, ``compare`` and ``recommend`` use this method.  Only the latency depends on the two
+        parameters.  ``distance_m`` is dropped if the dataset states no cable.  ``switches`` is dropped if the dataset
+        has neither rows with switches nor a switch latency.  Any other refused parameter raises OutOfDomain.
+
+        The caller accounts for the dropped delay.  A system adds it to the latency, and an evaluation widens the
+        interval of the latency (`icmodel.usecase.judging`).
 
         Returns
         -------
         scenario : Scenario
             Scenario that the dataset can answer.
         notes : tuple of str
-            One note per dropped parameter, which says how the dataset is asked instead.
+            One note per dropped parameter, with the value that is used instead.
 
         Raises
         ------
         OutOfDomain
             If the variant or the dataset does not support the line rate, CPU clock, application's work, core count,
-            endpoints or an option.
+            endpoints or option.
         """
         options, found = self._problems(scenario)
         for name, problem in found.items():
@@ -361,7 +362,7 @@ class Model:
     def rows(self, protocol: str, options: Mapping[str, str]) -> Rows:
         """Find the rows that answer for a protocol at given options.
 
-        If rows with other options are used instead, the result also states the reason.
+        If rows with other options are used, the result also has the reason.
 
         Raises
         ------
@@ -402,7 +403,7 @@ class Model:
         return bound if math.isfinite(bound) else None
 
     def _wire(self, scenario: Scenario) -> Wire:
-        """Headers and line rate of a scenario as a `Wire`, which computes bounds by theory."""
+        """Wire of a scenario, with its headers and line rate, from which theory computes bounds."""
         path = wire(self.data, scenario.protocol, scenario.options)
         if scenario.line_rate_bps is None:
             return path
@@ -413,9 +414,9 @@ class Model:
         return self._tables.work_problem()
 
     def host_times_s(self, scenario: Scenario) -> tuple[Estimate, Estimate]:
-        """Core time per frame that the host itself needs, at the sender and at the receiver [s].
+        """Core time per frame without the application's work, at the sender and at the receiver [s].
 
-        The application's work is excluded.  The basis is ``derived`` from the cores' utilisation, or ``assumed``.
+        The basis is ``derived`` if the dataset states the utilisation of the cores, and ``assumed`` if not.
 
         Raises
         ------
@@ -456,7 +457,7 @@ class Model:
         ----------
         outside : "refuse", "nan" or "extrapolate"
             Treatment of questions outside the dataset.  "refuse" raises OutOfDomain; its message gives the number of
-            refused questions, and the first of them.  "nan" answers NaN; "extrapolate" answers, marked
+            refused questions, and the first of them.  "nan" answers NaN.  "extrapolate" marks the answer
             ``extrapolated``.
         metrics : sequence of str, optional
             Metrics to predict; all by default.

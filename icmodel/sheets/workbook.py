@@ -401,7 +401,7 @@ class _Workbook:
                 yield f'IF(ISNUMBER({demand}),IF(AND({answered},{demand}>1),{limited},""),"")'
         if self.found.tables.link.switch_latency_s is not None:
             delay = text(
-                "each switch adds the dataset's switch latency; goodput is taken as unchanged by it. "
+                "each switch adds the dataset's switch latency; switches are assumed not to change the goodput. "
             )
             yield f'IF(AND({answered},{cell("switch count")}>0),{delay},"")'
 
