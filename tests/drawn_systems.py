@@ -59,22 +59,70 @@ def toml(document: Drawn) -> str:
     return toml_text(document)
 
 
-def document(seed: int, *, datasets: bool = True) -> Drawn:
+def document(seed: int, *, datasets: bool = True, settings: bool = True) -> Drawn:
     """The document of a seed, valid; a draw that does not fit together is drawn anew.
 
     Parameters
     ----------
     datasets : bool
         Whether some have datasets on their hosts.
+    settings : bool
+        Whether some have senders with a rate or a window, and devices that state their times and their work.
     """
     for attempt in range(TRIES):
         made = _Drawing(random.Random(f"{seed}/{attempt}"), f"drawn-{seed}", datasets).document()
+        if settings:
+            set_senders(made, random.Random(f"settings/{seed}"))
         try:
             system_of(made)
         except NetworkError:
             continue
         return made
     raise AssertionError(f"no system of the seed {seed} fits together")
+
+
+def set_senders(made: Drawn, draw: random.Random) -> None:
+    """Give half of the documents rates and windows of senders, ranges of latencies, core times and work."""
+    if draw.random() < 0.5:
+        return
+    if draw.random() < 0.6:  # no dataset is asked where both ends state their latency
+        reach = 10 ** draw.uniform(-7, -3)
+        for device in made["devices"]:
+            least = draw.choice((0.0, draw.uniform(0.0, reach)))
+            device["latency_s"] = [least, least + draw.choice((0.0, 0.0, draw.uniform(0.0, reach)))]
+            device["source"] = "drawn"
+            if draw.random() < 0.3:
+                device["cores"] = draw.choice((1, 2, 4))
+                core_s = 10 ** draw.uniform(-8, -5)
+                device["core_time_s"] = [core_s, core_s * draw.choice((1, 1, 3))]
+            if draw.random() < 0.2:
+                device["cores"] = draw.choice((1, 2, 4))
+                for key in ("app_send_s", "app_recv_s"):
+                    device[key] = draw.choice((0.0, 10 ** draw.uniform(-8, -5)))
+    for stream in made["streams"]:
+        message = _message(stream)
+        if message and draw.random() < 0.3:
+            frames, period_s = message
+            factor = draw.choice((0.7, 1.0, 1.01, 1.3, 2.0, 10.0, 1000.0))
+            stream["rate_fps"] = frames / period_s * factor
+        if stream["protocol"] == "tcp" and draw.random() < 0.4:
+            stream["window_bytes"] = int(10 ** draw.uniform(2.5, 7.0))
+
+
+def _message(stream: Table) -> tuple[int, float] | None:
+    """Frames of a message, and the time from one message to the next [s]; ``None`` of an unlimited stream."""
+    made = stream["produces"]
+    size = {
+        "burst": lambda: made.get("burst", 1) * made["size_bytes"],
+        "samples": lambda: made["samples"] * made["size_bits"] / 8,
+        "image": lambda: made["width_px"] * made["height_px"] * made["depth_bits"] / 8,
+        "goodput": lambda: stream["payload_bytes"],
+    }.get(made["kind"])
+    if size is None:
+        return None
+    payload = stream.get("payload_bytes") or made["size_bytes"]
+    period_s = made.get("period_s") or 1 / (made.get("cycle_hz") or made.get("rate_hz") or math.inf)
+    return math.ceil(size() / payload), period_s or 8 * payload / made["goodput_bps"]
 
 
 @dataclass

@@ -198,7 +198,8 @@ def _sender(
         return packets(sizes, carried, link.mtu_bytes, play.cutting, draw)
 
     payload, producer = stream.payload_bytes, stream.producer
-    if producer is None or stream.paced_fps is not None:
+    spaced_s = 0.0 if stream.paced_fps is None else 1 / stream.paced_fps
+    if producer is None:
         one = frames([payload])
         own_s = sum(packet.line_bytes for packet in one) * 8 / link.rate_bps
         made.period_s = own_s if stream.paced_fps is None else 1 / stream.paced_fps
@@ -206,13 +207,20 @@ def _sender(
         return made
     made.period_s = producer.period_s
     sizes = frames_of(math.ceil(producer.message_bytes - 1e-9), payload)
-    if producer.kind in AT_ONCE:
+    if producer.kind in AT_ONCE and not spaced_s:
         made.handovers = [Handover(0.0, frames(sizes), len(sizes), ends=True)]
-    elif play.as_bytes and producer.kind == "image" and producer.message_bytes > payload:
+    elif (
+        play.as_bytes
+        and producer.kind == "image"
+        and producer.message_bytes > payload
+        and not spaced_s
+    ):
         made.period_s = payload * producer.period_s / producer.message_bytes
         made.handovers = [Handover(0.0, frames([payload]), 1, ends=False)]
     else:
-        apart = producer.period_s / len(sizes)
+        apart = spaced_s if producer.kind in AT_ONCE else producer.period_s / len(sizes)
+        apart = max(apart, spaced_s)
+        made.period_s = max(producer.period_s, len(sizes) * apart * (1 - 1e-12))
         made.handovers = [
             Handover(k * apart, frames([size]), 1, ends=k + 1 == len(sizes))
             for k, size in enumerate(sizes)
