@@ -252,6 +252,20 @@ def test_every_kind_of_documentation_is_there() -> None:
         assert (checkout.ROOT / "docs" / kind / "index.md").is_file()
 
 
+def test_the_page_on_the_architecture_names_files_that_exist() -> None:
+    """Paths are relative to the repository, the package, its room of systems, or the crate."""
+    text = (checkout.ROOT / "docs" / "background" / "architecture.md").read_text(encoding="utf-8")
+    roots = [checkout.ROOT / root for root in ("", "icmodel", "icmodel/system", "calibration/src")]
+    named = {
+        name for name in re.findall(r"`([\w./*-]+)`", text) if re.search(r"/|\.(py|css|typ)$", name)
+    }
+    assert len(named) > 60
+    missing = {
+        name for name in named if not any(any(root.glob(name.rstrip("/"))) for root in roots)
+    }
+    assert not missing
+
+
 SAMPLE = """
 Text.
 
