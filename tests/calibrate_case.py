@@ -15,7 +15,7 @@ from icmodel.calibrate.runs import Record
 from icmodel.errors import MeasurementFailed
 
 LIMITS = {"window_s": 0.3, "warmup_s": 0.1, "baseline_s": 0.1}
-"""A run costs 1 s of the budget with them."""
+"""With these times, a run costs 1 s of the budget."""
 
 
 def settings(**more: Any) -> Settings:
@@ -33,7 +33,7 @@ def settings(**more: Any) -> Settings:
 
 @dataclass
 class Simulated(Ready):
-    """A synthetic system that can be cut off, can fail, and refuses some runs."""
+    """Synthetic system that can be interrupted, can fail, and refuses some runs."""
 
     cut_after: int = 1 << 30
     failures: int = 0
@@ -54,7 +54,7 @@ class Simulated(Ready):
 
 
 class Slow(Simulated):
-    """A system whose runs take long enough to be killed in between."""
+    """System whose runs take long enough to be killed between them."""
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:
         time.sleep(0.01)

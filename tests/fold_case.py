@@ -1,4 +1,4 @@
-"""Records of runs whose truth is known: made from a real one, with what a test wants to say."""
+"""Records of runs with known values, made from a real record and the changes of a test."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def record(run: str, **said: Any) -> Record:
 
 
 def held_out(run: str, **said: Any) -> Record:
-    """One record that no fit may see."""
+    """Held-out record."""
     return record(run, plan={"held_out": True, "kind": "held-out"}, **said)
 
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of ingesting: cases by name, and short functions to read results."""
+"""Shared parts of the tests of ingesting: cases by name, and functions to read results."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TEN_GIGABIT = Interconnect(kind="ethernet", line_rate_bps=10e9, mtu_bytes=1500)
 
 
 def read(name: str, tool: str | None = None, **labels: object) -> Ingested:
-    """One case, with labels in SI that it lacks."""
+    """Ingest one case, with labels in SI that its file lacks."""
     return ingest([CASES / name], tool, labels=Labels(**labels))  # type: ignore[arg-type]
 
 
 def numbers(got: Ingested, **axes: object) -> dict[str, float]:
-    """The values by metric, of the rows with these axes."""
+    """Values of the rows with these axes, by metric."""
     return {
         point.metric: point.value
         for point in got.points
@@ -29,26 +29,26 @@ def numbers(got: Ingested, **axes: object) -> dict[str, float]:
 
 
 def results(got: Ingested) -> list[Result]:
-    """All results of all files."""
+    """Results of all files."""
     return [result for file in got.taken for result in file.results]
 
 
 def sides(got: Ingested) -> dict[str, Side]:
-    """The end that counted, by metric."""
+    """End that counted each metric."""
     return {number.metric: number.side for result in results(got) for number in result.numbers}
 
 
 def made(
     values: Mapping[str, float], payload_bytes: int = 1000, protocol: str = "tcp", **labels: object
 ) -> Result:
-    """A result that no tool wrote."""
+    """Made-up result."""
     where = Labels(protocol, payload_bytes, **labels)  # type: ignore[arg-type]
     parts = tuple(Number(name, value, "receiver") for name, value in values.items())
     return Result(Origin("tool", "1", "line 1"), where, parts)
 
 
 def in_files(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Files of these texts in a folder."""
+    """Write files with these texts into a folder."""
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     return [folder / name for name in texts]
@@ -57,6 +57,6 @@ def in_files(folder: Path, texts: Mapping[str, str]) -> list[Path]:
 def tables(
     folder: Path, texts: Mapping[str, str], columns: ColumnMap, link: Interconnect | None = None
 ) -> Ingested:
-    """Tables of these texts, ingested together as TCP."""
+    """Ingest tables with these texts together, as TCP."""
     files: Sequence[Path] = in_files(folder, texts)
     return ingest(files, columns=columns, labels=Labels(protocol="tcp"), link=link)

@@ -15,11 +15,11 @@ WIDER = (
     ('"camera or scanner"\ncount = 3', '"camera or scanner"\ncount = 3\ninterfaces = 2'),
     ('["capturing-device", "switch"]', '["capturing-device", "switch"]\nparallel = 2'),
 )
-"""An interface for each picture, and cores to take them, so that whole pictures arrive in time."""
+"""One interface for each picture and enough cores, so that whole pictures arrive in time."""
 
 
 def widened(text: str) -> str:
-    """The imaging system with what `icmodel recommend imaging` finds that it needs."""
+    """Imaging system with the changes that `icmodel recommend imaging` finds."""
     for old, new in WIDER:
         assert old in text
         text = text.replace(old, new)
@@ -27,7 +27,7 @@ def widened(text: str) -> str:
 
 
 DRAWN = widened(IMAGING[: IMAGING.index("# What `icmodel recommend")])
-"""The imaging system so that it meets all, without its choices."""
+"""Imaging system that meets all requirements, without choices."""
 SMALL = """
 [choices.streams.picture]
 protocol = ["tcp", "udp"]
@@ -50,7 +50,7 @@ def opened(folder: Path, choices: str, drawn: str = DRAWN) -> OpenSystem:
 
 
 def too_slow(drawn: str = DRAWN) -> str:
-    """The imaging system at the rate of IC2012 table 8-1, which is less than the pictures are."""
+    """Imaging system at the rate of IC2012 table 8-1, which is below the produced rate."""
     given = 'payload = "65535 B"\n'
     assert given in drawn
     return drawn.replace(given, f'{given}rate = "6700/s"\n', 1)

@@ -1,4 +1,4 @@
-"""A dataset and a use case small enough to know every number, with texts that would break a page."""
+"""Small dataset and use case with known numbers, and texts that could break a page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icmodel.usecase import Evaluation, evaluate
 from points import Row, write_dataset
 
 HOSTILE = "<script>alert('1')</script> & \"quoted\" | piped *starred* [a](b) `c`"
-"""A text from a file that means something to HTML, to Markdown or to an attribute."""
+"""Text with characters that are special in HTML, Markdown or an attribute."""
 HOSTILE_TOML = HOSTILE.replace('"', '\\"')
 INF = Decimal("inf")
 
@@ -111,7 +111,7 @@ LATENCY_S = {64: "0.00002", 1024: "0.00004", 4096: "0.0001"}
 
 
 LOADS = ((Decimal(10**7), 1, "0.1"), (Decimal(5 * 10**8), 2, "0.4"), (INF, 20, "0.7"))
-"""Load [b/s], how many times the least latency it has, receiving CPU."""
+"""Load [b/s], latency as a multiple of the least latency, and receiving CPU."""
 
 
 def rows() -> list[Row]:
@@ -154,7 +154,7 @@ def small_dataset(folder: Path) -> Dataset:
 
 
 def small_evaluation(folder: Path, candidate: str | None = None) -> Evaluation:
-    """The use case evaluated on the dataset; one candidate fails, one does, one is not known."""
+    """Use case evaluated on the dataset: one candidate fails, one meets all, one is undecided."""
     path = folder / "small.toml"
     path.write_text(USECASE, encoding="utf-8")
     return evaluate(path, small_dataset(folder), candidate=candidate)

@@ -1,4 +1,4 @@
-"""The choice between numbers: what ``np.where`` gives, to the bit."""
+"""Choosing between numbers: equal to ``np.where`` to the bit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHAPES = (((MANY,), (MANY,)), ((1, MANY), (MANY,)), ((MANY,), (2, 3, MANY)), ((2
 
 
 def numbers(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """Floats of any bits: subnormal ones, infinities, and NaN of many kinds."""
+    """Floats with any bits, including subnormal numbers, infinities and many NaN."""
     return rng.integers(-(2**63), 2**63 - 1, shape).view(np.float64)
 
 

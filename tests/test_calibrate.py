@@ -1,4 +1,4 @@
-"""The measuring tool found and checked, with real files: shell scripts stand in for the binary."""
+"""Finding and checking icprobe, with shell scripts in place of the binary."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def executable(path: Path, text: str = GOOD) -> Path:
 
 @dataclass(frozen=True)
 class Places:
-    """A clone and an environment without any icprobe, and where one could stand, in their order."""
+    """Clone and environment without icprobe, and the places where it is looked for, in order."""
 
     python: Path
     clone: Path
@@ -69,7 +69,7 @@ class Places:
         return (self.folders[1] / "icprobe", self.python.parent / "icprobe", built)
 
     def found(self) -> str:
-        """What a Python of that environment finds, or the sentence it raises."""
+        """Result of `find_probe` in that environment, or its error message."""
         search = os.pathsep.join(map(str, self.folders))
         env = {"PATH": search, "PYTHONPATH": str(self.clone)}
         return run(self.python, "-c", FIND, cwd=self.clone, env=env).strip()
@@ -149,7 +149,7 @@ LINES = [
 def test_the_wheel_s_command_says_what_to_install(
     line: tuple[str, ...], installed_wheel: Installed, tmp_path: Path
 ) -> None:
-    """The environment of the wheel has no icprobe, and here PATH leads to none."""
+    """The environment of the wheel and PATH have no icprobe."""
     done = subprocess.run(
         [installed_wheel.icmodel, "calibrate", *line],
         cwd=tmp_path,
@@ -178,7 +178,7 @@ def test_what_is_wrong_with_the_question_is_said_without_the_tool(
 
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The script above, first on PATH."""
+    """Put the script above first on PATH."""
     path = executable(tmp_path / "bin" / "icprobe")
     monkeypatch.setenv("PATH", str(path.parent))
     return path
@@ -240,7 +240,7 @@ def test_what_cannot_be_calibrated_is_said_in_one_sentence(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The stand-in can do nothing but say what it is, so no loop begins."""
+    """The script only prints its version, so no loop begins."""
     monkeypatch.chdir(stand_in.parent)
     assert main(["calibrate", *line]) == 2
     told = capsys.readouterr()
@@ -261,7 +261,7 @@ sleep 30 & wait
     "by", mostly_long((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), (signal.SIGTERM,))
 )
 def test_however_it_is_ended_it_says_how_to_go_on(by: signal.Signals, tmp_path: Path) -> None:
-    """A hang-up or a request to terminate ends it as Ctrl-C does."""
+    """SIGHUP and SIGTERM end the command as Ctrl-C does."""
     executable(tmp_path / "icprobe", SLEEPER)
     begun = tmp_path / "icprobe.log"
     words = [sys.executable, "-m", "icmodel", "calibrate", "-o", "here"]
@@ -285,7 +285,7 @@ def test_however_it_is_ended_it_says_how_to_go_on(by: signal.Signals, tmp_path: 
 
 
 def _as_a_shell_does() -> None:
-    """Signals as a command at a terminal has them, whoever runs these tests."""
+    """Default signal handlers, as for a command at a terminal."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
@@ -326,7 +326,7 @@ def test_a_verdict_names_the_requirements_it_is_due_to(verdict: str, line: str) 
 def test_the_real_probe_works(
     probe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No stand-in: what `make probe` has built answers as the command expects."""
+    """The icprobe built by `make probe` answers as the command expects."""
     monkeypatch.setenv("PATH", str(probe.parent))
     crate = (checkout.ROOT / "calibration" / "Cargo.toml").read_text(encoding="utf-8")
     schema = json.loads(probe_record.SCHEMA.read_text(encoding="utf-8"))

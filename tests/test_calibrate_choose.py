@@ -1,4 +1,4 @@
-"""The chooser against brute force, and the surfaces it asks against refitting by hand."""
+"""The chooser against brute force, and its surfaces against refits by hand."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_run_is_asked_and_recognised() -> None:
 
 
 def test_a_surface_finds_a_law_it_was_shown_in_part() -> None:
-    """Time a frame = a + b per packet + c per byte, without noise: the rest is found within 2 %."""
+    """Time per frame = a + b per packet + c per byte, without noise: predicted within 2 %."""
     runs = tuple(Run("udp", size) for size in payloads("udp", SETTINGS))
     value = [scaled("goodput_bps", _law(run)) for run in runs]
     shown = [index for index in range(len(runs)) if index % 2 == 0 or index > len(runs) - 3]
@@ -171,7 +171,7 @@ def test_spoilt_metrics_are_not_looked_at() -> None:
 def test_what_a_run_takes_away_in_closed_form_is_refitting(
     run: Run, fitted: dict[str, Surface]
 ) -> None:
-    """A run is put in by hand, and the deviation at some places worked out anew."""
+    """A run is added by hand, and the deviation at some places is computed again."""
     known = fitted["goodput_bps"]
     asked = domain(GRID)[::7]
     cross = known.covariance(asked, [run])[:, 0]
@@ -193,7 +193,7 @@ def _after(before: Surface, run: Run, asked: tuple[Run, ...]) -> np.ndarray:
 
 
 def test_what_the_path_does_not_carry_is_not_asked_for(fitted: dict[str, Surface]) -> None:
-    """The truth is near enough: a fifth above what is carried is out, a fifth below it is in."""
+    """Loads a fifth above capacity are left out, loads a fifth below it are kept."""
     kept = set(within_capacity(fitted, GRID))
     for run in GRID:
         able = TUNING.result(replace(run, load_bps=math.inf))["goodput_bps"]
@@ -203,7 +203,7 @@ def test_what_the_path_does_not_carry_is_not_asked_for(fitted: dict[str, Surface
 
 
 def test_edges_are_where_the_path_begins_to_carry_a_load(fitted: dict[str, Surface]) -> None:
-    """The truth is near enough: all of it arrives at the first run, and a little below it not."""
+    """The first run carries its load; a slightly smaller payload does not."""
     found = near_saturation(fitted, GRID)
     assert found
     assert not any(run.unlimited for run in found)
@@ -237,7 +237,7 @@ def test_no_edge_is_told_where_all_or_nothing_is_carried(fitted: dict[str, Surfa
 
 
 def test_runs_that_ask_too_much_are_bought_all_or_not_at_all(fitted: dict[str, Surface]) -> None:
-    """Beside them stand those of less load and those that are all but carried: none of these."""
+    """Runs of a lower load and runs near capacity are not selected."""
     reached = {run: TUNING.result(run)["goodput_bps"] for run in GRID if not run.unlimited}
     most = max(run.load_bps for run in reached)
     for protocol in ("tcp", "udp"):
@@ -263,7 +263,7 @@ def test_a_capacity_is_learned_at_full_load_and_counts_where_it_limits(
 
 
 def test_a_run_that_was_chosen_is_worth_less_each_time(fitted: dict[str, Surface]) -> None:
-    """What one run would take away falls when it is measured: twins of two protocols take turns."""
+    """The gain of a run falls once it is chosen, so equal runs of two protocols alternate."""
     asked = (Run("tcp", 300, 1e8), Run("udp", 300, 1e8))
     chosen = choose({"cpu_send": fitted["cpu_send"]}, asked, Purpose(asked), 8)
     assert set(chosen) == set(asked)
@@ -280,7 +280,7 @@ def test_several_runs_differ_and_come_from_the_candidates(fitted: dict[str, Surf
 
 
 def test_a_decision_is_measured_where_it_falls(fitted: dict[str, Surface]) -> None:
-    """A limit just beside what is thought: only runs close to it can decide."""
+    """If the limit is close to the prediction, only runs near it can decide."""
     where = Run("udp", 300, 1e9)
     mean, spread = fitted["latency_mean_s"].predict([where])
     limit = float(mean[0] - 0.5 * spread[0])
@@ -316,7 +316,7 @@ def test_a_replay_answers_with_each_record_once() -> None:
 
 
 def test_what_is_not_judged_changes_no_score() -> None:
-    """A record has many more metrics than the four of a calibration."""
+    """A record has many more metrics than the four metrics of a calibration."""
     asked = Settings.of(system="made up", protocols=("udp",), mtu_bytes=1500, line_rate_bps=1e10)
     system = Synthetic(TUNING, 5)
     sizes = (32, 128, 512, 1472, 1473, 8192, 32768, 65507)

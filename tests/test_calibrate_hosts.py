@@ -38,7 +38,7 @@ def settings(system: str) -> Settings:
 
 
 def modes(key: Path) -> tuple[int, int]:
-    """What the key's file and its folder permit."""
+    """Permissions of the key's file and its folder."""
     return key.stat().st_mode & 0o777, key.parent.stat().st_mode & 0o777
 
 
@@ -116,7 +116,7 @@ def test_a_place_that_is_not_ours_is_said(probe: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def lab(probe: Path, tmp_path: Path) -> Path:
-    """The icprobe, where test networks can be built."""
+    """Path of icprobe, if test networks can be built."""
     name = f"try-{os.getpid()}"
     up = run_to_end((str(probe), "lab", "up", "direct", "--as", name), 30.0)
     if up.returncode == 2:
@@ -162,7 +162,7 @@ def test_a_topology_without_both_hosts_is_said(lab: Path, tmp_path: Path) -> Non
 def test_the_command_makes_a_dataset_in_a_lab(
     lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A few runs, cut off by the budget; a greater one goes on with the same runs."""
+    """The budget ends a few runs; a larger budget continues them."""
     monkeypatch.setenv("PATH", f"{lab.parent}{os.pathsep}{os.environ['PATH']}")
     folder = tmp_path / "made"
     words = ["calibrate", "--protocol", "tcp", "--window", "100 ms", "-o", str(folder), "--json"]
@@ -180,7 +180,7 @@ def test_the_command_makes_a_dataset_in_a_lab(
 
 
 def commands_with(word: str) -> list[str]:
-    """The running commands with a word."""
+    """Running commands that contain a word."""
     found = []
     for one in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -194,7 +194,7 @@ def commands_with(word: str) -> list[str]:
 
 @pytest.mark.long
 def test_killed_and_given_again_nothing_is_left(lab: Path, tmp_path: Path) -> None:
-    """The responder ends at once; the key and the network are there until the command went on."""
+    """The responder ends at once; key and network stay until the command continues."""
     folder, temporary = tmp_path / "made", tmp_path / "temporary"
     temporary.mkdir()
     told = ("calibrate", "--protocol", "tcp", "--window", "100 ms", "--budget", "3 s")
@@ -283,7 +283,7 @@ def server(tmp_path: Path, probe: Path) -> Iterator[Server]:
 
 
 def _command(folder: Path, words: str) -> Path:
-    """A folder with an `ssh` that stands for some words."""
+    """Folder with an `ssh` that runs other words."""
     folder.mkdir()
     script = folder / "ssh"
     script.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
@@ -326,7 +326,7 @@ def test_the_command_makes_a_dataset_between_hosts(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """By the names of ssh's configuration alone; a greater budget goes on with the same runs."""
+    """Hosts are named by ssh's configuration; a larger budget continues the same runs."""
     path = os.pathsep.join((str(server.command), str(probe.parent), os.environ["PATH"]))
     monkeypatch.setenv("PATH", path)
     folder = tmp_path / "made"
@@ -379,7 +379,7 @@ def test_keys_that_a_killed_calibration_left_on_the_hosts_are_replaced(
 def test_a_host_that_fails_leaves_no_key_on_the_other(
     server: Server, probe: Path, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
-    """Where the second host gets no key, and where the first cannot be cleared."""
+    """Failures: the second host gets no key, and the first cannot be cleared."""
     kept: list[Path] = []
 
     def output(command: Sequence[str], longest_s: float, stdin: bytes | None = None) -> str:

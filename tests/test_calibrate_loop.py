@@ -32,13 +32,13 @@ from search import mostly_long
 
 
 def made(folder: Path) -> dict[str, bytes]:
-    """The bytes of each file but the account of when to stop."""
+    """Content of each file except the stop conditions."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != SETTINGS}
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A calibration that nobody cut off."""
+    """Calibration without interruption."""
     folder = tmp_path_factory.mktemp("whole") / "lab"
     result = calibrate(Simulated(), settings(), folder)
     assert (result.reason, len(result.records)) == ("budget", 46)
@@ -50,7 +50,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Disturbed(Simulated):
-    """A system of whose first two repeats the hypervisor takes a tenth of the sender's core."""
+    """System whose first two repeats lose a tenth of the sender's core to the hypervisor."""
 
     def measure(self, run: Run, repeat: int) -> Record:
         record = super().measure(run, repeat)
@@ -74,7 +74,7 @@ def test_first_runs_that_the_hypervisor_disturbed_are_asked_until_one_counts() -
 def test_runs_that_the_hypervisor_disturbed_are_told_early_and_in_the_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody spends a whole budget on unused runs without a warning."""
+    """Progress counts the runs that cannot be used."""
     limits = settings(most_steal=0.01)
     with calibration_progress() as watch:
         result = calibrate(Disturbed(), limits, tmp_path / "lab", watch)
@@ -97,7 +97,7 @@ def progress(runs: int, *, scored: bool = False) -> Progress:
 
 
 def test_once_an_error_was_told_it_is_known(capsys: pytest.CaptureFixture[str]) -> None:
-    """Chosen runs may have an early step; refused ones are no new runs."""
+    """Chosen runs may have an early step; refused runs are not new."""
     with calibration_progress() as watch:
         for stand in (progress(0), progress(0), progress(10), progress(10), progress(19)):
             watch(stand)
@@ -191,7 +191,7 @@ def test_what_is_done_is_not_measured_again(whole: Path) -> None:
 
 @contextmanager
 def another_process(folder: Path, runs: int) -> Iterator[None]:
-    """A process that calibrates into a folder, from so many of its runs on; killed in the end."""
+    """Process that calibrates into a folder, and is killed after a number of runs."""
     root = Path(__file__).resolve().parent
     paths = {"PYTHONPATH": os.pathsep.join((str(root.parent), str(root)))}
     command = [sys.executable, str(root / "calibrate_case.py"), str(folder)]
@@ -326,7 +326,7 @@ def test_where_nothing_was_measured_other_settings_may_take_the_folder(tmp_path:
     with pytest.raises(CalibrationError, match="refuse every run"):
         calibrate(Refusing(), settings(), tmp_path / "lab")
     assert (tmp_path / "lab" / REFUSED).exists()
-    # Put right: the same runs are asked again, with the same settings or with others.
+    # After a mend, the same runs are measured again, with the same or other settings.
     shutil.copytree(tmp_path / "lab", tmp_path / "other")
     for name, wish in (("lab", settings(budget_s=3)), ("other", settings(budget_s=3, seed=2))):
         made = calibrate(Simulated(), wish, tmp_path / name)

@@ -1,4 +1,4 @@
-"""Choosing for a verdict: what a use case leaves undecided, and runs that decide it."""
+"""Choosing runs for a verdict: undecided requirements, and runs that decide them."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_the_loop_ends_when_the_verdict_is_there(
 
 
 def test_runs_are_chosen_where_the_verdict_falls(usecase: Any, tmp_path: Path) -> None:
-    """A limit at the truth itself stays undecided: all runs are spent around it."""
+    """A limit equal to the true value stays undecided, and takes all runs."""
     asked = settings(usecase(TRUE_S), budget_s=120.0)
     system = Synthetic(TUNING, 1, NOISE)
     result = calibrate(system, asked, tmp_path / "lab")

@@ -1,4 +1,4 @@
-"""Datasets: the bundled ones load whole, damage is named, and rows are found and selected."""
+"""Datasets: bundled ones load, damage is named, and rows are found and selected."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from small_case import small_dataset
 
 DATA = checkout.ROOT / "data"
 NAME = "ethernet-1g-2010"
-"""A dataset with two option axes; the damage is done to copies of it."""
+"""Dataset with two option axes, of which tests damage copies."""
 
 Table = list[list[str]]
 """The cells of points.csv; the header is row 0, so the line in the file is one more."""
@@ -69,7 +69,7 @@ def reseal(folder: Path, body: bytes) -> None:
 
 
 def change(folder: Path, pattern: str, new: str) -> None:
-    """Replace what a pattern finds in dataset.toml, which must be there once."""
+    """Replace the only match of a pattern in dataset.toml."""
     path = folder / "dataset.toml"
     text, count = re.subn(pattern, new, path.read_text(encoding="utf-8"))
     assert count == 1, f"{pattern!r} stands {count} times"
@@ -94,7 +94,7 @@ def line_of(table: Table, metric: str) -> int:
 
 
 def refusal(folder: Path, file: str, line: int | None = None) -> str:
-    """What loading says is wrong after the file, and the line if one is to be named."""
+    """Message of loading a dataset, without the file and the given line."""
     with pytest.raises(DatasetError) as caught:
         load(folder)
     said = str(caught.value)
@@ -404,14 +404,14 @@ def test_two_rows_of_one_point_are_named(copy: Path) -> None:
 
 
 def row(**given: str) -> list[str]:
-    """A row of a table without options."""
+    """Row without options."""
     plain = {"protocol": "tcp", "metric": "goodput_bps", "value": "1", "basis": "measured"}
     cells = plain | {"source": "a test"} | given
     return [cells.get(column, "") for column in (*AXES, *REST)]
 
 
 def read(*rows: list[str]) -> list[int | float | None]:
-    """The loads of rows read in the order given."""
+    """Loads of rows that are read in the given order."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([[*AXES, *REST], *rows])
     points, options = read_points(Path("points.csv"), text.getvalue().encode())
@@ -824,7 +824,7 @@ def own(tmp_path: Path) -> Path:
 
 
 def notes(folder: Path, variant: str = "corrected") -> str:
-    """What one prediction says besides its numbers."""
+    """Notes and reasons of a prediction."""
     model = Model(load(folder), variant)
     return " ".join(
         model.predict(protocol="dds", payload_bytes=1024, requested_goodput_bps=1e6).notes

@@ -1,4 +1,4 @@
-"""The check of a dataset folder: every key, every row, the names between them, the seal."""
+"""Check of a dataset folder: keys, rows, names that refer to each other, and the seal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing datasets: what is written is what loads, sealed and sorted, whole or not at all."""
+"""Writing datasets: sealed and sorted, loaded as written, and complete or not at all."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DOCUMENT: dict[str, object] = {
     },
 }
 AXES = ("zone", "bend")
-"""Not in alphabetical order: the writer puts them so."""
+"""Axes not in alphabetical order; the writer sorts them."""
 
 
 def point(payload: int, metric: str = "goodput_bps", value: float = 1e8, **others: object) -> Point:
@@ -58,7 +58,7 @@ HELD_OUT = {
 
 @pytest.mark.parametrize("name", [name for name in catalogue() if name != "lab-1g-2026"])
 def test_a_bundled_dataset_written_anew_is_the_same(name: str, tmp_path: Path) -> None:
-    """`lab-1g-2026` is written anew, to the byte, from its records (`test_data_lab_1g_2026`)."""
+    """`lab-1g-2026` is rebuilt byte for byte from its records (`test_data_lab_1g_2026`)."""
     data = load(name)
     points = list(data.points)
     random.Random(1).shuffle(points)

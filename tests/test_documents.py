@@ -1,4 +1,4 @@
-"""Documents: absurd ones are errors of the user wherever they are read; written ones are read back."""
+"""Documents: absurd ones raise errors wherever they are read; written ones are read back."""
 
 from __future__ import annotations
 

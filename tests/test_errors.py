@@ -1,4 +1,4 @@
-"""Mistakes of a file: independent ones are told in one error, each at its line, the same through every door."""
+"""Mistakes of a file: one error lists all independent mistakes with lines, for every interface."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ stream = "picture"
 
 
 class Change(NamedTuple):
-    """What becomes of a text, words of the mistake, and the text of its line."""
+    """Changed text, words of the mistake, and the text of its line."""
 
     old: str
     new: str
@@ -192,7 +192,7 @@ def read_checked(text: str, file: str) -> object:
 
 
 def mistakes_of(read: Callable[[str, str], object], text: str) -> tuple[Mistake, ...]:
-    """The mistakes that reading a text ends with; none if it is right."""
+    """Mistakes found in a text; empty if it is right."""
     try:
         read(text, "own.toml")
     except IcmodelError as error:
@@ -210,7 +210,7 @@ def changed(text: str, changes: tuple[Change, ...]) -> str:
 def check(
     read: Callable[[str, str], object], whole: str, changes: tuple[Change, ...]
 ) -> tuple[Mistake, ...]:
-    """Each change is told once, with its words, at its line, and nothing else."""
+    """Each change gives exactly one mistake, with its words and line."""
     text = changed(whole, changes)
     found = mistakes_of(read, text)
     assert len(found) == len(changes), found

@@ -1,4 +1,4 @@
-"""Folding: simulated runs give the mean, spread and count that they were made with."""
+"""Folding simulated runs gives back their mean, spread and count."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_repeats_become_mean_spread_and_count(values: list[float]) -> None:
 
 
 def test_a_simulated_campaign_gives_back_its_truth() -> None:
-    """10 000 runs of a known mean and spread: both come back within four standard errors."""
+    """Mean and spread of 10 000 simulated runs are right within four standard errors."""
     source = random.Random(7)
     truth, spread, runs = 1e-4, 1e-5, 10_000
     one = document("x")
@@ -282,7 +282,7 @@ def test_a_virtual_link_without_a_line_rate_is_remarked() -> None:
 
 
 def test_runs_faster_than_the_line_are_remarked() -> None:
-    """The window of these records is 1 s; a token bucket lets its depth pass at once."""
+    """The window is 1 s, and a token bucket lets its depth pass at once."""
     records = [record("a", result={"goodput_bps": 5e8}), record("b", result={"goodput_bps": 9e6})]
     told = fold(records, Settings(line_rate_bps=1e7)).account.remarks
     assert told == (

@@ -1,4 +1,4 @@
-"""Option axes: what varies is a column, what all runs share is not, and defaults are the usual."""
+"""Option axes: options that vary become columns, and defaults are the usual values."""
 
 from __future__ import annotations
 

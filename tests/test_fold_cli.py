@@ -1,4 +1,4 @@
-"""``icmodel fold``: from records to a dataset and back, and what it refuses in one sentence."""
+"""``icmodel fold``: from records to a dataset and back, and refusals in one sentence."""
 
 from __future__ import annotations
 

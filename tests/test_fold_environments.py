@@ -1,4 +1,4 @@
-"""Environments: one dataset is one pair of hosts; what differs is refused or told apart."""
+"""Environments: a dataset has one pair of hosts; differences are refused or become an axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of a folded dataset: checked, whole, accounted for, rebuilt byte for byte."""
+"""Folder of a folded dataset: checked, complete, with an account, and rebuilt byte for byte."""
 
 from __future__ import annotations
 

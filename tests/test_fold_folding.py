@@ -1,4 +1,4 @@
-"""How far one session is from another, from records whose truth is known."""
+"""Spread between sessions, estimated from records with a known spread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icmodel.fold.folding import LEAST_POINTS
 from icmodel.model import Model
 
 RUN, SESSION = 0.03, 0.12
-"""Standard deviations of a run in its session, and of a session's mean."""
+"""Standard deviation of a run within its session, and of session means."""
 
 
 def measured(points: int, sessions: int, runs: int = 3, seed: int = 1) -> list[Record]:
@@ -49,7 +49,7 @@ def test_the_spread_between_sessions_is_found_beside_that_of_runs() -> None:
     assert (found["sessions"], found["points"]) == (3, 60)
     assert found["spread"]["latency_mean_s"] == pytest.approx(SESSION, rel=0.25)
     assert found["spread"]["cpu_send"] == pytest.approx(SESSION / 4, rel=0.25)
-    assert "goodput_bps" not in found["spread"]  # it was the same in all
+    assert "goodput_bps" not in found["spread"]  # all runs had the same value
 
 
 def test_sessions_that_differ_no_more_than_runs_do_have_none() -> None:
@@ -76,7 +76,7 @@ def test_a_short_pause_is_no_other_session() -> None:
 
 @pytest.mark.parametrize("variant", ["corrected", "hybrid"])
 def test_intervals_hold_for_another_session(variant: str, tmp_path: Any) -> None:
-    """Of runs in sessions that were not measured nine in ten lie inside, between the payloads too."""
+    """Nine in ten runs of new sessions lie in their intervals, also between measured payloads."""
     from icmodel.fold.folder import write_folded
 
     records = measured(24, 3)
@@ -90,7 +90,7 @@ def test_intervals_hold_for_another_session(variant: str, tmp_path: Any) -> None
         for found in [told(model, payload)]
         for run in 1e-4 * np.exp(random.normal(0, math.hypot(SESSION, RUN), 20))
     ]
-    assert 0.85 <= np.mean(inside) < 1.0  # of 24 rows, ranks and doubt make intervals wide
+    assert 0.85 <= np.mean(inside) < 1.0  # with 24 rows, ranks and doubt widen the intervals
 
 
 def told(model: Model, payload: int) -> Any:

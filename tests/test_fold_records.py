@@ -1,4 +1,4 @@
-"""Files of records: every run once whatever the files, and damage is named."""
+"""Files of records: each run counts once, and damage is named."""
 
 from __future__ import annotations
 
@@ -331,7 +331,7 @@ def test_labels_of_that_name_stay_and_the_record_still_fits_its_schema() -> None
 
 
 def changed(before: str, after: str) -> Record:
-    """A record that says something in another form than icprobe does."""
+    """Record with a property in another form than icprobe writes."""
     whole = record("a", host={"kernel_cmdline": SECRET})
     line = re.sub(before, after, whole.line)
     assert line != whole.line

@@ -35,7 +35,7 @@ LATENCY = "message size: {size} [B]\nroundtrip count: 1000\naverage latency: {us
 
 
 def latency(size: int, us: float) -> str:
-    """What remote_lat prints."""
+    """Output of remote_lat."""
     return LATENCY.format(size=size, us=us)
 
 
@@ -118,7 +118,7 @@ ETHR = '{"Type": "TestResult", "Protocol": "TCP", "BitsPerSecond": "9.41G"}'
 
 @pytest.mark.parametrize("text", [IRTT, ETHR])
 def test_tools_whose_numbers_are_texts_are_not_taken_for_others(tmp_path: Path, text: str) -> None:
-    # Written by hand to their formats: words for truth values, and numbers with a suffix.
+    # Written by hand in their formats: words for booleans, and numbers with a suffix.
     with pytest.raises(RecordError, match="not the output of a tool that icmodel knows"):
         ingest(in_files(tmp_path, {"log.json": text}))
 
@@ -388,7 +388,7 @@ def test_the_error_of_a_wrong_option_names_the_allowed_ones(
     words: list[str],
     reason: str,
 ) -> None:
-    """Before any file is read: here there is none."""
+    """Before any file is read; here no file exists."""
     monkeypatch.chdir(tmp_path)
     output = [] if "-o" in words else ["-o", "mine"]
     assert main(["ingest", "none.json", *output, *words]) == 2

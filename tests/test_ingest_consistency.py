@@ -50,7 +50,7 @@ SIZES = [64, 128, 256, 512, 1024, 2048, 4096, 8192]
 
 
 def problem(values: Mapping[str, float], link: Interconnect | None = None, **where: object) -> str:
-    """The first thing that is wrong with a result; empty where nothing is."""
+    """First problem of a result; empty without one."""
     return next(problems(made(values, **where), link), "")  # type: ignore[arg-type]
 
 
@@ -178,7 +178,7 @@ CURVES = bundled()
 
 
 def files(metric: str, curve: Curve) -> dict[str, list[Result]]:
-    """A file for each point of a curve."""
+    """Results of each point of a curve, as one file each."""
     return {str(payload): [made({metric: value}, payload)] for payload, value in curve}
 
 
@@ -197,7 +197,7 @@ def test_a_true_curve_gets_no_remark(name: str) -> None:
 
 
 def wrong_at(curve: Curve, at: int, factor: float) -> Curve:
-    """A curve of which one value is in another unit."""
+    """Copy of a curve with one value in another unit."""
     return [(p, v * factor if i == at else v) for i, (p, v) in enumerate(curve)]
 
 
@@ -254,7 +254,7 @@ def test_a_whole_sweep_in_another_unit_is_named() -> None:
 
 
 def test_a_sweep_is_compared_with_one_of_other_payloads() -> None:
-    """A line through the others has nothing of the file itself."""
+    """The line through the other files does not use the file itself."""
     right = [made({"goodput_bps": 1e6 * size}, size) for size in SIZES]
     other = [made({"goodput_bps": 1e6 * 1.5 * size / 8}, 3 * size // 2) for size in SIZES]
     assert set(named({"right": right, "bytes": other})) == {"right", "bytes"}
@@ -283,7 +283,7 @@ def test_of_two_runs_the_one_on_the_line_of_the_others_is_right() -> None:
 
 
 def noisy(seed: int, repeats: int) -> dict[str, list[Result]]:
-    """Runs as a busy host makes them: stalls lengthen the mean tenfold and more, the rest less."""
+    """Runs of a busy host: stalls lengthen the mean tenfold or more, and other statistics less."""
     draw = random.Random(seed)
     found = {}
     for size in SIZES:
@@ -308,7 +308,7 @@ def test_noisy_runs_get_no_remark(seed: int, repeats: int) -> None:
 
 
 def scaled(results: list[Result], factor: float, ending: str) -> list[Result]:
-    """The same with every number of a family times a factor."""
+    """Copy of the files with every number of a family multiplied by a factor."""
     return [
         replace(
             result,
@@ -398,7 +398,7 @@ def row(size: int, *, unit: float = 1.0, trips: float = 1.0) -> str:
 def test_a_wrong_file_among_good_ones_is_refused_and_named(tmp_path: Path) -> None:
     texts = {f"{size}.csv": row(size) for size in SIZES}
     assert tables(tmp_path, texts, COLUMNS, TEN_GIGABIT).refused == ()
-    texts["512.csv"] = row(512, unit=1 / 8)  # megabytes in a column of megabits
+    texts["512.csv"] = row(512, unit=1 / 8)  # megabytes in a column of megabits per second
     texts["1024.csv"] = row(1024, trips=2.0)  # a round trip in the column of halves
     got = tables(tmp_path, texts, COLUMNS, TEN_GIGABIT)
     reasons = {refusal.file: refusal.reason for refusal in got.refused}
@@ -420,7 +420,7 @@ def test_a_file_that_contradicts_only_the_others_is_taken_with_a_remark(tmp_path
 
 
 def times(size: int, unit: float = 1.0) -> str:
-    """A table of the mean of half round trips alone."""
+    """Table with only the means of half round trips."""
     return f"size,rate,goodput,half,whole\n{size},,,{unit * (10 + size / 1000)},\n"
 
 

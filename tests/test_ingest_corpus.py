@@ -43,7 +43,7 @@ def tool(name: str) -> str:
 
 
 def labels(entry: Entry) -> Labels:
-    """What a person says of a file that does not say it itself."""
+    """Labels that a person gives for a file that does not state them."""
     return read_labels(entry.get("labels", {}), "right.toml")
 
 
@@ -77,7 +77,7 @@ def test_right_files_of_one_tool_give_no_remarks(name: str) -> None:
 
 
 def damaged(damage: Entry, folder: Path) -> Path:
-    """The file with its damage, in a folder."""
+    """Path of the damaged file, written into a folder."""
     source = CASES / str(damage["file"])
     text = source.read_text(encoding="utf-8")
     if "replace" in damage:

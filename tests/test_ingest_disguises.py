@@ -118,7 +118,7 @@ def labels(name: str) -> Labels:
 
 
 def taken(body: bytes, name: str) -> Ingested | str:
-    """What becomes of a body; of a refused one nothing but that."""
+    """Result of ingesting a body; only the refusal if it is refused."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / Path(name).name
         file.write_bytes(body)
@@ -129,7 +129,7 @@ def taken(body: bytes, name: str) -> Ingested | str:
 
 
 def seen(got: Ingested | str) -> object:
-    """What must not change: every row but for its source, and the hosts and notes of each result."""
+    """Parts that a disguise must not change: rows without their source, and hosts and notes of each result."""
     if isinstance(got, str):
         return got
     rows = sorted(str(point._replace(source="", line=0)) for point in got.points)
@@ -139,7 +139,7 @@ def seen(got: Ingested | str) -> object:
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_sample_reads_the_same_in_every_disguise(name: str) -> None:
-    """Each sample wears five disguises, other ones than the sample before it; all under ``thorough``."""
+    """Each sample gets five disguises, different from those of the sample before; all under ``thorough``."""
     text = (CASES / name).read_text(encoding="utf-8-sig")
     bare = seen(taken(text.encode(), name))
     first, names = 5 * SAMPLES.index(name), list(DISGUISES)
@@ -153,7 +153,7 @@ READABLE = [name for name in SAMPLES if name in RIGHT]
 
 @pytest.mark.parametrize("name", READABLE)
 def test_a_sample_twice_under_headings_is_read_twice(name: str) -> None:
-    """The same run counts once; another size of it is a run of its own."""
+    """The same run counts once; a run of another size counts separately."""
     text = (CASES / name).read_text(encoding="utf-8-sig")
     once, twice = (
         taken(body.encode(), name)
@@ -173,7 +173,7 @@ PAIRS = [
 def test_two_samples_in_one_file_are_read_as_by_themselves(
     one: str, two: str, tmp_path: Path
 ) -> None:
-    """Unless they are of one point, differ, and so cannot be repeats."""
+    """Runs of one point that differ too much to be repeats are refused."""
     texts = [(CASES / name).read_text(encoding="utf-8-sig") for name in (one, two)]
     body = f"=== first ===\n{texts[0]}\n=== second ===\n{texts[1]}"
     [both] = in_files(tmp_path, {"both.txt": body})

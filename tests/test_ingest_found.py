@@ -32,7 +32,7 @@ def test_the_table_names_every_file_of_which_there_are_more_than_forty() -> None
 
 
 def place(point: Point, got: Ingested) -> dict[str, object]:
-    """The axes of a row that are said, as the table writes them."""
+    """Stated axes of a row, in the notation of the table."""
     names = ("protocol", "payload_bytes", "load_bps", "cores")
     said: dict[str, object] = {
         name: value for name in names if (value := getattr(point, name)) is not None
@@ -73,7 +73,7 @@ def test_a_found_file_is_refused_with_the_sentence_that_names_the_fault(name: st
 
 
 def test_a_paced_run_is_no_capacity() -> None:
-    """Neither a limit that the file says, nor a default, nor one that is not said is the unlimited load."""
+    """A stated limit, a default limit or an unknown limit is not an unlimited load."""
     paced = [
         "iperf3-udp-default.json",
         "iperf3-udp-default-3.1.3.json",
@@ -95,7 +95,7 @@ def test_a_paced_run_is_no_capacity() -> None:
 def test_a_dataset_of_paced_runs_predicts_up_to_their_rate_and_no_capacity(
     variant: str, tmp_path: Path
 ) -> None:
-    """At 1 Mb/s by default, a run is no "unlimited: 1.05 Mb/s, measured"."""
+    """A run at the default limit of 1 Mb/s is not unlimited."""
     got = ingest([FOUND / "iperf3-udp-default.json"])
     model = Model(dataset_of(got, tmp_path / "paced", About()), variant)
     below = model.predict(protocol="udp", payload="1448 B", rate="80/s")
@@ -106,7 +106,7 @@ def test_a_dataset_of_paced_runs_predicts_up_to_their_rate_and_no_capacity(
 
 
 def test_a_run_that_missed_its_limit_is_a_capacity(tmp_path: Path) -> None:
-    """A limit above what the way carries limits nothing."""
+    """A limit above the capacity of the path has no effect."""
     text = (FOUND / "iperf3-udp-default.json").read_text(encoding="utf-8")
     file = tmp_path / "over.json"
     file.write_text(text.replace('"target_bitrate": 1048576', '"target_bitrate": 10485760'))

@@ -1,4 +1,4 @@
-"""What a program adds to a frame, learned from its goodput over a lab whose costs are known."""
+"""Time that a program adds to a frame, fitted to its goodput in a lab with known costs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ADDED = ApplicationWork(send_s=4e-6, send_s_per_byte=0.5e-9)
 
 
 def program(work: ApplicationWork, payloads: tuple[int, ...] = (64, 256, 1024)) -> Dataset:
-    """What a program with such work reaches in the lab."""
+    """Goodput of a program with this work in the lab."""
     points = []
     for payload in payloads:
         size = np.array([float(payload)])

@@ -29,7 +29,7 @@ MEBI = 2**20
 
 @dataclass(frozen=True)
 class Truth:
-    """One run as it really was; ``slip`` is what a number that is said twice is off by."""
+    """True numbers of one run; ``slip`` is the factor of a number that is printed twice."""
 
     payload: int
     rate: float
@@ -38,20 +38,20 @@ class Truth:
 
     @property
     def bps(self) -> float:
-        """What arrives [b/s]."""
+        """Received rate [b/s]."""
         return self.rate * self.payload * 8
 
     @property
     def half_us(self) -> float:
-        """Half a round trip [us]: nothing waits, so that it follows from the rate."""
+        """Half a round trip [us]; without queueing it follows from the rate."""
         return 5e5 / self.rate
 
     def of(self, value: float) -> str:
-        """A value with as many decimals as the tool prints."""
+        """Text of a value with the tool's number of decimals."""
         return f"{value:.{self.digits}f}"
 
     def cut(self, value: float) -> str:
-        """A value whose further decimals the tool cuts off."""
+        """Text of a value whose further decimals are cut off."""
         scale = 10**self.digits
         return f"{math.floor(value * scale) / scale:.{self.digits}f}"
 
@@ -248,11 +248,11 @@ TOOLS: dict[str, Callable[[Truth], str]] = {
     )
 }
 SLIPS = {name: 1e-3 if name == "perftest_latency" else 1e3 for name in TOOLS}
-"""A prefix too much, which makes too much arrive, or too little, a mean below the least."""
+"""Factor of a wrong prefix: more arrives than was sent, or the mean is below the least."""
 
 
 def taken(name: str, run: Truth) -> Ingested:
-    """What is taken of a run as a tool prints it."""
+    """Numbers that are read from the output of a tool for a run."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "run.txt"
         file.write_text(TOOLS[name](run), encoding="utf-8")
@@ -268,11 +268,11 @@ def taken(name: str, run: Truth) -> Ingested:
 
 
 NOTHING = ("moved no byte", "sent no message", "no message was sent")
-"""What is said of a run so slow that its tool prints 0, as it does of one that failed."""
+"""Words of messages about a run so slow that its tool prints 0, or a failed run."""
 
 
 def refusal(name: str, run: Truth) -> str:
-    """Why a run as a tool prints it is refused; empty where it is taken."""
+    """Reason for refusing the output of a tool for a run; empty if it is used."""
     try:
         taken(name, run)
     except RecordError as error:

@@ -35,7 +35,7 @@ def json_of(name: str) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def changed(tmp_path: Path, name: str, change: Callable[[str], str]) -> Path:
-    """A copy of a case with its text changed."""
+    """Copy of a case with a changed text."""
     file = tmp_path / Path(name).name
     file.write_text(change((CASES / name).read_text(encoding="utf-8")), encoding="utf-8")
     return file
@@ -86,7 +86,7 @@ def test_iperf3_loss_excludes_the_tail_and_its_range_includes_it() -> None:
     got = read("iperf3/udp_overrun.json")
     end = json_of("iperf3/udp_overrun.json")["end"]
     sent, counted = end["sum_sent"]["packets"], end["sum_received"]
-    assert counted["packets"] < sent  # the tail that no gap shows
+    assert counted["packets"] < sent  # losses at the end, which leave no gap
     [loss] = [point for point in got.points if point.metric == "loss_rate"]
     assert loss.value == counted["lost_packets"] / counted["packets"] == loss.low
     assert loss.high == 1 - (counted["packets"] - counted["lost_packets"]) / sent
@@ -582,7 +582,7 @@ def test_ntttcp_console() -> None:
 
 
 def test_ntttcp_knows_its_cores_better_than_the_label_of_all_files() -> None:
-    """The host of this file has 16; another of the same files may have what the label says."""
+    """The host of this file has 16 cores; hosts of other files may have the labelled number."""
     name = "ntttcp/linux_udp_sender.xml"
     alone, wrong, right = (
         read(name, payload_bytes=1400, **said)  # type: ignore[arg-type]
@@ -846,7 +846,7 @@ def test_prose_about_tools_is_no_output(tmp_path: Path) -> None:
 @settings(max_examples=times(10))
 @given(share=st.floats(0, 1))
 def test_a_case_cut_anywhere_is_read_or_refused(path: Path, share: float) -> None:
-    """Whatever is left of a file, nothing but a `RecordError` comes of it, and no wild number."""
+    """A truncated file is read with sane numbers, or raises `RecordError`."""
     text = path.read_text(encoding="utf-8")
     part = text[: int(share * len(text))]
     source = Source(path, part.encode(), part)
@@ -871,7 +871,7 @@ TOKENS = ("1e999", "-1", "0", "null", '"x"', "[]", "{}", "9" * 20, "nan", "1.2.3
 def test_a_case_with_any_number_replaced_is_refused_or_gives_rows(
     path: Path, token: str, at: int, payload_bytes: int | None
 ) -> None:
-    """What is taken of a damaged file always has the form of a dataset."""
+    """Points from a damaged file always fit the format of a dataset."""
     text = path.read_text(encoding="utf-8")
     places = list(re.finditer(r"-?[0-9]+(?:\.[0-9]+)?", text))
     place = places[at % len(places)]

@@ -1,4 +1,4 @@
-"""Runs: several in one file are read one by one, named by their place, and labelled by their number."""
+"""Several runs in a file: each is read, named by its place, and labelled by its number."""
 
 from __future__ import annotations
 

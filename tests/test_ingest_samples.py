@@ -20,7 +20,7 @@ MEBI = 2**20
 FOLDER = os.environ.get("ICMODEL_SAMPLES", "")
 TCP: dict[str, Any] = {"protocol": "tcp"}
 Expected = tuple[dict[str, Any], dict[str, Any], dict[str, float]]
-"""Labels given, the axes of the rows looked at, and their values by metric."""
+"""Given labels, axes of the checked rows, and their values by metric."""
 
 TAKEN: dict[str, Expected] = {
     "iperf3/pscheduler_1_3.1.3_tcp_P1.json": (

@@ -57,7 +57,7 @@ def test_encodings_and_line_ends_are_normalised(body: bytes) -> None:
         ("C:\\tools>ntttcp.exe -s", "$ ntttcp.exe -s"),
         ("PS C:\\tools> ntttcp.exe -s", "$ ntttcp.exe -s"),
         ("host-a:/root # ./ntttcp -r", "$ ./ntttcp -r"),
-        # what tools print themselves
+        # lines that tools print themselves
         ("[  5] 0.0-10.0 sec", "[  5] 0.0-10.0 sec"),
         ("[ *1] 0.0000-1.0 sec", "[ *1] 0.0000-1.0 sec"),
         ("[ 0] IP = 192.0.2.2", "[ 0] IP = 192.0.2.2"),

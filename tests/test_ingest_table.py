@@ -25,7 +25,7 @@ GOODPUT = {"field": "goodput_bps", "unit": "Mb/s"}
 
 
 def mapped(tmp_path: Path, text: str, columns: Mapping[str, object], **more: object) -> Ingested:
-    """A table of a text, as TCP."""
+    """Results of a table given as text, with protocol TCP."""
     files = in_files(tmp_path, {"table.csv": text})
     mapping = column_map({"columns": columns, **more}, "test")
     return ingest(files, columns=mapping, labels=Labels(protocol="tcp"))
@@ -172,7 +172,7 @@ SHEET = (
 
 
 def book(path: Path, cell: str) -> bytes:
-    """A workbook of one sheet, the least that the format needs."""
+    """Minimal workbook with one sheet."""
     start = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
     link = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     with zipfile.ZipFile(path, "w") as archive:

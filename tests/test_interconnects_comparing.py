@@ -1,4 +1,4 @@
-"""Comparing: who speaks for a link, and that every form of the answer says the same."""
+"""Comparing: the sources of a link, and equal answers in every form."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CASES = ("cameras", "imaging", "motion-control")
 
 @functools.cache
 def compared(name: str) -> Comparison:
-    """A bundled use case by three datasets that are quick to ask."""
+    """Comparison of a bundled use case by three quick datasets."""
     return compare_interconnects(name, (TEN_GIGABIT, RAPIDIO, GIGABIT))
 
 
@@ -264,7 +264,7 @@ HOSTS = ("goodput_bps", "latency_", "cpu_", "loss_rate")
 
 
 def found(result: CandidateResult, stream: str, metric: str) -> Finding:
-    """The finding of a result about a metric of a stream."""
+    """Finding of a result on a metric of a stream."""
     return next(
         one
         for one in result.findings
@@ -273,7 +273,7 @@ def found(result: CandidateResult, stream: str, metric: str) -> Finding:
 
 
 def judged(name: str, link: Link) -> CandidateResult:
-    """What physics says to a use case, by the first choice of frames."""
+    """Result of theory for a use case, with the first frame size."""
     return judged_by_physics(LOADED[name], DERIVED[name], link)[0]
 
 
@@ -310,7 +310,7 @@ scenarios.x = {protocol = "tcp", payload = "65535 B"}
 
 
 def test_udp_is_tried_with_a_payload_that_udp_can_carry() -> None:
-    """The file's frames of 65 535 B by TCP exceed a UDP datagram, which holds 65 507 B."""
+    """The file's TCP frames of 65 535 B exceed a UDP datagram, which holds 65 507 B."""
     one = row(compare_interconnects(read_usecase(FLOW), [TEN_GIGABIT]), "ethernet", 10e9, "udp")
     assert (one.outcome, one.source.ground) == (MET, PUBLISHED)
     assert {answer.asked.payload_bytes for answer in one.source.result.answers} == {65507}
@@ -355,7 +355,7 @@ def test_six_cameras_need_72_gigabit_at_one_interface() -> None:
 
 
 def test_rapidio_at_sixteen_gigabit_is_not_refuted() -> None:
-    """The thesis' question: the wire alone leaves 800 B four packets, 2.3 Gb/s and 3 us open."""
+    """Question of the thesis: the wire alone does not refute 2.3 Gb/s within 3 us at 800 B."""
     result = judged("motion-control", Link("rapidio", 16e9, ""))
     assert result.outcome == UNDECIDED
     assert {one.outcome for one in result.findings} == {UNDECIDED}

@@ -1,4 +1,4 @@
-"""Links: which are compared at which rates, and which datasets were measured on them."""
+"""Links to compare, their rates, and the datasets measured on them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_an_unknown_kind_of_link_has_no_row() -> None:
 
 
 def carrier(name: str) -> Carrier:
-    """The link of a dataset's defaults."""
+    """Link of a dataset at its default options."""
     return next(carriers(load(name)))
 
 

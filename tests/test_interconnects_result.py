@@ -1,4 +1,4 @@
-"""Which interconnect: classes, order and sentences of ranked links, and no wrong yes."""
+"""Ranking of interconnects: classes, order and sentences, and no link that wrongly carries."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_ranks_go_from_the_best_class_to_the_worst(name: str) -> None:
 
 
 def test_the_numbers_are_those_of_evaluate() -> None:
-    """Row by row: the best choice, judged as a candidate of the use case."""
+    """The best choice of each row, judged as a candidate of the use case."""
     checked = 0
     for name in CASES:
         for one in ranked(compared(name)):

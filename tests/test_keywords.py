@@ -19,7 +19,7 @@ from icmodel.system import predict
 from search import times
 
 MODEL = icmodel.Model("ethernet-10g-2012")
-"""An icmodel with the option axes nagle, priority, read and test."""
+"""Model with the option axes nagle, priority, read and test."""
 
 
 def asks(**keywords: object) -> list[Callable[[], object]]:

@@ -1,4 +1,4 @@
-"""A whole message: closed forms, what grows with what, and what gets no number."""
+"""Latency of whole messages: closed forms, monotonicity, and absent values."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_greater_a_message_the_longer_it_takes_and_its_ends_hold_it(
         message_latency(MODEL, MODEL.predict(PACED), Message(s, 0.1)) for s in (size, size * times)
     )
     for metric in (AT_ONCE, CAPTURED):
-        if great[metric].absent:  # more is captured than passes
+        if great[metric].absent:  # more is captured than the stream carries
             assert 8 * size * times / 0.1 > PACED.requested_goodput_bps
             continue
         assert small[metric].value <= great[metric].value
@@ -105,7 +105,7 @@ def test_a_prediction_can_have_a_message_among_its_metrics() -> None:
 def test_nothing_is_told_as_captured_where_less_passes_than_is_captured(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """118 Gb/s are captured, and 10 Gb/s of wire: no 2.2 ms."""
+    """118 Gb/s are captured, but the wire carries 10 Gb/s: the latency is not 2.2 ms."""
     asked = ["--payload", "65535 B", "--cores", "4", "--rate", "670000/s"]
     assert (
         main(["predict", *asked, "--message", "14.7 MB", "--message-within", "1 ms", "--json"]) == 0
@@ -176,7 +176,7 @@ def test_only_pictures_are_messages_of_a_use_case() -> None:
 def test_a_message_that_is_asked_for_is_shown_also_if_its_latency_is_unknown(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Loss at an unlimited rate leaves no message whole: the short answer says so, and why."""
+    """With loss at an unlimited rate no message is complete; the short answer gives the reason."""
     words = ["predict", "--protocol", "udp", "--payload", "1448 B", "--message", "100 kB"]
     assert main(words) == 0
     shown = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""A person's own use case and own CSV to a verdict, by the blocks of the guides and nothing else."""
+"""From an own use case and an own CSV file to a verdict, by the blocks of the guides."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVALUATE = "icmodel evaluate my-camera.toml --dataset office-25g --json"
 
 
 def follow(guide: str, folder: Path) -> None:
-    """Do what a guide says, in a folder: write its files, run its commands, expect its outputs."""
+    """Follow a guide in a folder: write its files, run its commands, and compare their outputs."""
     for block in docs.executed(guide):
         if block.title:
             (folder / block.title).write_text(block.text, encoding="utf-8")
@@ -33,7 +33,7 @@ def follow(guide: str, folder: Path) -> None:
 
 
 def command(line: str, folder: Path) -> tuple[int, str, str]:
-    """Run a command line as a person would; exit code, standard output and error."""
+    """Run a command line; return exit code, standard output and standard error."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-c", line],
@@ -47,7 +47,7 @@ def command(line: str, folder: Path) -> tuple[int, str, str]:
 
 
 def code_of_icmodel() -> str:
-    """A hash of everything icmodel ships."""
+    """Hash of all bundled files."""
     folders = ("icmodel", "data", "usecases")
     names = [name for name in checkout.files() if name.parts[0] in folders]
     return hashlib.sha256(b"".join((checkout.ROOT / n).read_bytes() for n in names)).hexdigest()
@@ -55,7 +55,7 @@ def code_of_icmodel() -> str:
 
 @pytest.fixture(scope="module")
 def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the guide on own measurements was followed."""
+    """Folder after following the guide on own measurements."""
     folder = tmp_path_factory.mktemp("followed")
     follow(OWN_DATASET, folder)
     return folder

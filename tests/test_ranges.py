@@ -1,4 +1,4 @@
-"""What the numbers of a question can be: one question and many are refused alike, in the same words."""
+"""Valid ranges: single questions and arrays are refused with the same words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All mistakes of a file are told at once: one line each, with the place, and how many there are."""
+"""One error lists all mistakes of a file, with places and their number."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ priority = 9
 
 
 def lines_of(error: Exception) -> list[str]:
-    """The mistakes of a message, whose first line has their number."""
+    """Mistakes listed in a message, whose first line has their number."""
     head, *lines = str(error).splitlines()
     if not lines:
         return [head.partition(": ")[2]]
@@ -177,7 +177,7 @@ PARTS = ("streams", "requirements", "candidates", "devices")
 def test_each_damaged_table_is_named(
     broken: dict[str, tuple[str, object]], tables: st.DataObject
 ) -> None:
-    """Whatever else is wrong; a key too many is told beside wrong values of the same table."""
+    """An unknown key is reported together with wrong values of the same table."""
     document: dict[str, Any] = toml(new_usecase_text("mine"))
     named = []
     for part, (key, value) in broken.items():

@@ -1,4 +1,4 @@
-"""Recommendations: what is found in the shipped systems, and what must hold of any."""
+"""Recommendations for bundled systems, and properties of every recommendation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def motion() -> Recommendation:
 
 @pytest.fixture(scope="module")
 def mended(tmp_path_factory: pytest.TempPathFactory) -> Recommendation:
-    """Of the imaging system with the rate of IC2012 table 8-1."""
+    """Recommendation for the imaging system at the rate of IC2012 table 8-1."""
     return recommend(opened(tmp_path_factory.mktemp("slow"), SMALL, too_slow()))
 
 
@@ -106,7 +106,7 @@ at_most = "500 us"
 
 
 def test_undecided_designs_name_the_deciding_measurement(tmp_path: Path) -> None:
-    """Means and greatest latencies were measured, quantiles were not."""
+    """Mean and greatest latencies were measured, but no quantiles."""
     text = LATE + "\n[choices.streams.control]\npriority = [0]\n"
     found = recommend(opened(tmp_path, text))
     assert (found.verdict, found.exit_code, found.front) == (UNDECIDED, 3, ())
@@ -122,7 +122,7 @@ def test_undecided_designs_name_the_deciding_measurement(tmp_path: Path) -> None
 
 
 def better(one: Checked, other: Checked) -> bool:
-    """Whether a design is better by more than what counts as equal, and nowhere worse."""
+    """Whether a design is clearly better in one objective, and worse in none."""
     pairs = list(zip(one.objectives, other.objectives, strict=True))
     return all(a <= b for a, b in pairs) and any(a * SAME_RATIO**2 < b for a, b in pairs)
 
@@ -171,7 +171,7 @@ def test_one_more_choice_removes_no_design_that_meets_all(tmp_path: Path) -> Non
 
 
 def test_the_answer_fits_on_a_screen(imaging: Recommendation, motion: Recommendation) -> None:
-    """The guide runs the commands that print them."""
+    """The commands of the guide print them."""
     for found in (imaging, motion):
         lines = text_of(sections(found)).splitlines()
         assert len(lines) <= 30

@@ -1,4 +1,4 @@
-"""What may be chosen: variants of streams, options of the network, and names that are not there."""
+"""Choices: variants of streams, options of the network, and unknown names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_files_own_comes_first_and_nothing_twice() -> None:
 
 
 def test_aligned_payloads_fill_doubling_counts_of_packets() -> None:
-    """1448 B of TCP a packet; of UDP 1472 B in the first and 1480 B in each further one (IC2012 §6.1)."""
+    """A packet carries 1448 B of TCP, or of UDP 1472 B, and 1480 B if it is not the first (IC2012 §6.1)."""
     some = found(load_open("imaging"), "picture", protocol=["udp"], payload_bytes=[ALIGNED])
     told = {
         name: {one.payload_bytes for one in some if one.protocol == name} for name in ("tcp", "udp")

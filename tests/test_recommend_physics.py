@@ -11,7 +11,7 @@ from icmodel.system import System, load
 
 
 def faster(system: System, ratio: float) -> System:
-    """All links so many times faster."""
+    """System with all links faster by a factor."""
     ports = {
         name: replace(one, rate_bps=one.rate_bps * ratio) for name, one in system.ports.items()
     }
@@ -40,7 +40,7 @@ def test_motion_control_is_too_much_for_its_links() -> None:
     ("ratio", "late"), [(1.0, True), (1.14, True), (1.16, False), (2.5, False)]
 )
 def test_links_that_are_fast_enough_are_not_too_late(ratio: float, late: bool) -> None:
-    """32 kb in what 213.5 ns leave of 3 µs are 11.48 Gb/s."""
+    """32 kb in 3 µs less 213.5 ns are 11.48 Gb/s."""
     assert bool(too_late(faster(load("motion-control"), ratio))) == late
 
 

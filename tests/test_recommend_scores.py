@@ -1,4 +1,4 @@
-"""Scores of all designs at once, against their twin: every design expanded and predicted by itself."""
+"""Scores of all designs against a slow twin that expands and predicts every design."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_busy_cores_equal_the_prediction_without_overload(
 def test_the_front_is_that_of_predicting_every_design(
     small: SearchSpace, predicted: list[SystemPrediction]
 ) -> None:
-    """The slow twin: all designs predicted in full, compared each with each."""
+    """Slow twin: predict all designs in full, and compare all pairs."""
     met = []
     for index, told in enumerate(predicted):
         if told.verdict != MET:
@@ -164,7 +164,7 @@ def test_leaving_out_dominated_variants_keeps_the_front(small: SearchSpace) -> N
 
 
 def test_a_network_that_contradicts_itself_is_counted_and_left(tmp_path: Path) -> None:
-    """A dataset of RapidIO does not speak for Ethernet."""
+    """A dataset of RapidIO cannot predict Ethernet."""
     file: OpenSystem = opened(tmp_path, '\n[choices.links."*"]\ndataset = ["rapidio-tsi721"]\n')
     told = search_space(file, MODELS)
     assert (told.counts.all, told.counts.scored, told.counts.contradictory) == (2, 1, 1)
@@ -233,7 +233,7 @@ def test_copies_of_a_multicast_cost_their_sender_once_in_scores_too(tmp_path: Pa
 
 
 def test_streams_with_equal_identities_differ_in_names_alone() -> None:
-    """A stream is predicted alone once for all that are equal; whatever changes an answer must tell them apart."""
+    """Equal streams are predicted once; every property that changes a prediction must distinguish streams."""
     system = load("lab-two-senders")
     stream = next(iter(system.streams.values()))
     others = [

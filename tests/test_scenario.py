@@ -1,4 +1,4 @@
-"""One question: both spellings of every parameter, and what no dataset could answer."""
+"""Scenarios: both spellings of every parameter, and values that are invalid for every dataset."""
 
 from __future__ import annotations
 

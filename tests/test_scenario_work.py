@@ -1,4 +1,4 @@
-"""The application's own work: what may be said of it, in both spellings, and what a question keeps."""
+"""Application work: valid values in both spellings, and their place in a scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The least rate, payload or cores that carry a goodput: what is found does, what is less does not."""
+"""Least rate, payload or cores for a goodput: the solution achieves it, and less does not."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_what_was_found_is_asked_at_the_least_rate_that_carries() -> None:
 def test_the_answer_for_what_was_found_carries_at_its_low_end(
     name: str, protocol: str, goodput_bps: float, parameter: str, variant: str
 ) -> None:
-    """Beside lost frames, the rate that adds up to the goodput is too low; some need an unlimited rate."""
+    """With lost frames, the rate of just the goodput is too low; some goodputs need an unlimited rate."""
     model = icmodel.Model(name, variant)
     one = scenario(protocol=protocol, payload="8192 B", endpoints=2, other_goodput="100 Mb/s")
     value = SOLVERS[parameter](model, one, goodput_bps)

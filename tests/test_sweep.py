@@ -1,4 +1,4 @@
-"""Ranges, and that a sweep says at every point what one prediction says there."""
+"""Ranges, and equality of a sweep with single predictions at every point."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ UNIT_OF = {
     "switches": "",
     "endpoints": "",
 }
-"""Every parameter that takes a range, with a unit of it."""
+"""Every parameter that takes a range, with a unit."""
 
 
 @cache
@@ -258,7 +258,7 @@ def test_more_cores_than_were_measured_are_refused_or_marked(name: str) -> None:
 def check_against_single_predictions(
     model: icmodel.Model, answers: xr.Dataset, outside: str = "refuse"
 ) -> int:
-    """Every point of a sweep is what `Model.predict` says there; how many numbers were compared."""
+    """Compare every point of a sweep with `Model.predict`; return the number of compared numbers."""
     compared = 0
     for place in np.ndindex(*answers.sizes.values()):
         point = answers.isel(dict(zip(answers.sizes, place, strict=True)))

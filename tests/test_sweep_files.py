@@ -1,4 +1,4 @@
-"""Files of a sweep: CSV against a slow clear twin, Parquet read back, and what bad places get."""
+"""Files of a sweep: CSV against a slow twin, Parquet read back, and errors for bad paths."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def by_hand() -> str:
 
 
 def text(name: str, value: Any) -> object:
-    """What stands in a cell."""
+    """Text of a cell."""
     if name.endswith("_basis"):
         return BASES[value] if value >= 0 else ""
     if name == "bottleneck":

@@ -1,4 +1,4 @@
-"""Sweeps into files: the same bytes whoever answers, also after kills; and what other places get."""
+"""Sweeps into files: equal bytes from every worker, also after kills; and errors for other paths."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_killed_sweep_goes_on_and_ends_with_the_same_bytes(
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(4)]
         process.send_signal(signal.SIGKILL)
-    assert not path.exists()  # nobody reads half a file
+    assert not path.exists()  # no reader sees half a file
     told: list[int] = []
     sweep_to_file(model, path, progress=lambda done, total: told.append(done), **QUESTION)
     assert int(lines[-1]) < told[0] < 308  # finished blocks are kept
@@ -145,7 +145,7 @@ def test_a_killed_sweep_goes_on_and_ends_with_the_same_bytes(
 def test_what_lies_behind_the_finished_blocks_is_dropped(
     model: icmodel.Model, extension: str, tmp_path: Path
 ) -> None:
-    """As a kill between the write of a block and its record leaves it."""
+    """State after a kill between writing a block and recording it."""
     path = tmp_path / f"grid{extension}"
     own = sweep_to_file(model, tmp_path / f"own{extension}", **QUESTION)
 
@@ -226,7 +226,7 @@ def test_a_partial_file_of_another_sweep_is_kept_and_named(
 def test_a_lost_file_of_a_finished_block_is_named(
     model: icmodel.Model, tmp_path: Path, extension: str
 ) -> None:
-    """A sweep that continues would else call itself complete without the points of that block."""
+    """Otherwise a continued sweep would miss the points of that block."""
     path = tmp_path / f"grid{extension}"
 
     def stop(done: int, total: int) -> None:

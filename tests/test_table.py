@@ -1,4 +1,4 @@
-"""What a notebook shows of answers: tables that are escaped, data frames, and xarray with units."""
+"""Answers in a notebook: escaped tables, data frames, and xarray with units."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def system_prediction() -> SystemPrediction:
 
 
 def shown() -> dict[str, Any]:
-    """One of each kind that has a table, with a text that the table must show."""
+    """One object of each kind with a table, and a text that its table must show."""
     evaluation = icmodel.evaluate("imaging", MODEL.data)
     system = system_prediction()
     return {

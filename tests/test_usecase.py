@@ -95,7 +95,7 @@ def document(
     candidate: str = "",
     more: str = "",
 ) -> str:
-    """A use case of one stream, four of which one display receives."""
+    """Use case of one stream; one display receives four of it."""
     return f"""
 schema_version = 1
 name = "toy"
@@ -380,7 +380,7 @@ def test_a_spread_or_a_load_of_the_cpu_has_no_bound() -> None:
 
 @given(st.lists(st.floats(1e-6, 1), min_size=5, max_size=5), st.sampled_from([50, 99, 999]))
 def test_a_bound_holds_whatever_the_latencies_are(latencies: list[float], digits: int) -> None:
-    """The latencies of five frames: every statistic stays inside what the others say of it."""
+    """Latencies of five frames: every statistic lies within the bounds by the others."""
     ordered = sorted(latencies)
     place = math.ceil(digits / 10 ** len(str(digits)) * 5) - 1
     mean = min(max(math.fsum(ordered) / 5, ordered[0]), ordered[-1])
@@ -412,8 +412,8 @@ def test_a_request_within_the_share_is_exact(toy: Dataset) -> None:
     found = judged(toy)
     assert found.outcome == "met"
     assert found.verdict.estimate.low == found.verdict.estimate.high == 1e9
-    assert found.asked_margin == 0  # just what is needed is asked for,
-    assert found.verdict.margin == 1  # and 2 of 5 Gb/s are left by the three others' 3
+    assert found.asked_margin == 0  # exactly the needed rate is requested,
+    assert found.verdict.margin == 1  # and the other three leave 2 of 5 Gb/s
     assert found.verdict.limiting == "share"
 
 
@@ -443,14 +443,14 @@ def test_a_goodput_no_rate_reaches_says_so(toy: Dataset) -> None:
 
 
 def cautious(rate_fps: float | None) -> Estimate:
-    """Frames of 1000 B up to 4 Gb/s, whose lower end lies 0.1 % under the request, at most 3.8."""
+    """Goodput of frames of 1000 B up to 4 Gb/s; the low is 0.1 % below the request, at most 3.8 Gb/s."""
     asked = math.inf if rate_fps is None else 8000 * rate_fps
     return known(min(asked, 4e9), min(0.999 * asked, 3.8e9), min(1.001 * asked, 4e9))
 
 
 @given(st.integers(1, 600_000))
 def test_the_least_rate_that_does_is_met_and_one_less_is_not(rate: int) -> None:
-    """The rate that asks for just enough is undecided here; the one that is found does."""
+    """The rate of just the required goodput is undecided; the found rate achieves it."""
     trial = Trial(Requirement("it", "goodput_bps", at_least=8000.0 * rate), 1000, cautious)
     found = least_met_fps(trial)
     if found is None:
@@ -486,7 +486,7 @@ def test_what_only_goes_without_a_rate_says_so() -> None:
 
 @pytest.mark.parametrize(("rate", "outcome"), [(12_400, "not met"), (12_500, "undecided")])
 def test_under_hybrid_the_remedy_is_a_rate_that_does(rate: int, outcome: str) -> None:
-    """A request of just 100 Mb/s is undecided under hybrid: its interval reaches below."""
+    """A request of exactly 100 Mb/s is undecided by hybrid, since its interval reaches below."""
     data = lab()
     parts = {
         "requirement": 'metric = "goodput_bps"\nat_least = "100 Mb/s"',
@@ -514,7 +514,7 @@ def test_theory_alone_can_refuse_and_never_approves(toy: Dataset) -> None:
 
 
 def test_bounds_alone_have_the_margin_of_the_end_that_decides(toy: Dataset) -> None:
-    """No frame is faster than the wire, and how slow the slowest is nobody knows."""
+    """No frame is faster than the wire; the slowest frame has no bound."""
     early = judged(toy, requirement='metric = "latency_p99_s"\nat_least = "0.5 us"')
     assert early.outcome == "met"
     assert early.verdict.estimate.high == math.inf
@@ -536,7 +536,7 @@ def test_the_streams_of_one_host_are_summed(toy: Dataset) -> None:
 
 
 def test_a_sum_rests_on_all_that_one_stream_rests_on(toy: Dataset) -> None:
-    """Below the lowest load that was measured, an assumed row is extrapolated."""
+    """Below the lowest measured load, an assumed row is extrapolated."""
     sum_of_four = 'metric = "cpu_recv"\ndevice = "display"\nat_most = "90 %"'
     slow = 'protocol = "tcp"\npayload = "1000 B"\nrate = "50000/s"'
     found = judged(toy, requirement=sum_of_four, scenario=slow)
@@ -557,7 +557,7 @@ def test_a_load_of_the_cpu_that_limits_nothing_is_not_called_a_limit(toy: Datase
 
 
 def test_a_latency_is_limited_by_its_longest_term(toy: Dataset) -> None:
-    """Of 100 us 0.9 us are the frame on the wire; the hosts take the rest."""
+    """The frame takes 0.9 us on the wire, and the hosts take the rest of 100 us."""
     found = judged(toy, requirement='metric = "latency_mean_s"\nat_most = "1 ms"')
     answer = Model(toy).predict(protocol="tcp", payload_bytes=1000, rate_fps=125_000)
     terms = answer.explain().latency_terms
@@ -592,7 +592,7 @@ def cameras(interfaces: int | None, endpoints: str = "", receives: int = 4) -> s
 def test_who_meets_at_an_interface_follows_from_the_devices(
     toy: Dataset, interfaces: int | None, outcome: str
 ) -> None:
-    """One carries 5 Gb/s: two streams of 3 do not fit, and no interface is added to those there are."""
+    """One interface carries 5 Gb/s: two streams of 3 Gb/s do not fit, and none is added."""
     chosen = evaluate(read_usecase(cameras(interfaces)), toy).chosen
     assert chosen.outcome == outcome
     if interfaces is not None:
@@ -613,7 +613,7 @@ def test_fewer_endpoints_than_meet_are_refused() -> None:
 
 
 def test_a_device_has_interfaces_enough_for_as_many_as_are_said_to_meet(toy: Dataset) -> None:
-    """One carries all four streams of 1 Gb/s; that only three meet needs a second."""
+    """One interface carries all four streams of 1 Gb/s; with at most three on one, two are needed."""
     text = cameras(None, "endpoints = 3").replace("3 Gb/s", "1 Gb/s")
     found = {one.name: one.value for one in evaluate(read_usecase(text), toy).chosen.derivations}
     assert (found["display.interfaces"], found["devices.interfaces"]) == (1, 4 + 2)
@@ -623,7 +623,7 @@ def test_a_device_has_interfaces_enough_for_as_many_as_are_said_to_meet(toy: Dat
 def test_a_device_has_interfaces_for_what_it_sends_or_receives_whichever_is_more(
     toy: Dataset, received: int, sent: int, more: str
 ) -> None:
-    """One carries 5 Gb/s, so each stream of 3 needs its own."""
+    """One interface carries 5 Gb/s, so each stream of 3 Gb/s needs its own."""
     back = '[[streams]]\nname = "back"\nkind = "goodput"\ngoodput = "3 Gb/s"\n[[requirements]]'
     scenario = (
         '\n[candidates.scenarios.back]\nprotocol = "tcp"\npayload = "1000 B"\nrate = "375000/s"\n'
@@ -668,7 +668,7 @@ def test_the_verdict_does_not_depend_on_the_spelling(
 
 
 def test_samples_within_a_time_must_arrive_in_it(toy: Dataset) -> None:
-    """A goodput alone leaves out when samples arrive; a limit of the file that asks for as much takes the place."""
+    """Samples must also arrive in time, unless the file requires at least as much."""
     cpu = 'metric = "cpu_recv"\nat_most = "90 %"'
     for time, outcome in (("1 s", "met"), ("1 us", "not met")):
         samples = f'kind = "samples"\nsize = "8000 bit"\nwithin = "{time}"'
@@ -692,7 +692,7 @@ def test_samples_within_a_time_must_arrive_in_it(toy: Dataset) -> None:
 
 
 def test_a_frame_holds_no_more_than_the_samples_of_a_connection(toy: Dataset) -> None:
-    """1000 B of samples a millisecond are 1000 frames a second, whatever the payload of the scenario."""
+    """1000 B of samples per millisecond are 1000 frames/s for any payload of the scenario."""
     samples = 'kind = "samples"\nsize = "8000 bit"\ncycle = "1 kHz"'
     for payload in (1000, 8000):
         scenario = f'protocol = "tcp"\npayload = "{payload} B"'
@@ -757,7 +757,7 @@ cores=4
 
 
 def test_streams_of_two_names_share_the_interface_of_their_sender() -> None:
-    """Twice 8 Gb/s leave one interface of 9.4 Gb/s; over two of them both pass."""
+    """Two streams of 8 Gb/s exceed one interface of 9.4 Gb/s, and pass over two."""
     for interfaces, verdict in ((1, "not met"), (2, "met")):
         text = TWO_OF_ONE_SENDER.replace("interfaces=1", f"interfaces={interfaces}")
         findings = evaluate(read_usecase(text), "ethernet-10g-2012").chosen.findings

@@ -1,4 +1,4 @@
-"""A device's own work on a stream: read, checked, derived, and asked of the model."""
+"""Application work of a device: read, checked, derived and predicted."""
 
 from __future__ import annotations
 

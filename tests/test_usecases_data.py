@@ -1,4 +1,4 @@
-"""The bundled use cases: IC2012 §1.4 and §8, derived by the program and judged on the data."""
+"""Bundled use cases from IC2012 §1.4 and §8: derived numbers and verdicts."""
 
 import math
 from dataclasses import replace
@@ -154,11 +154,11 @@ def test_imaging_meets_the_17_ms(imaging: Evaluation) -> None:
     assert finding(original, "picture", "latency_mean_s").verdict.requirement.limit == 0.017
     picture = next(one for one in original.answers if one.stream == "picture").prediction
     assert picture is not None
-    with_cable_s = 112.9564994e-6 + (50 - 1) * 4.27e-9  # the benchmarks have 1 m of it
+    with_cable_s = 112.9564994e-6 + (50 - 1) * 4.27e-9  # the benchmarks include 1 m of cable
     assert picture.latency_mean_s.value == pytest.approx(with_cable_s, rel=1e-9)
     for metric in ("latency_mean_s", "latency_p99_s"):
         assert finding(whole, "picture", metric).outcome == "met"
-        late = finding(original, "picture", metric)  # 6700/s pass less than the pictures make
+        late = finding(original, "picture", metric)  # 6700/s carry less than the pictures produce
         assert late.outcome == "not met"
         assert "the queue grows without limit" in late.verdict.why
     assert finding(original, "control", "latency_max_s").outcome == "met"
@@ -239,7 +239,7 @@ def test_motion_control_on_rapidio_what_the_data_support() -> None:
 
 
 def test_what_a_met_verdict_stands_on_is_said(imaging: Evaluation) -> None:
-    """Three of six rest on assumed rows, the hard one on an extrapolated one; blocking reads are late."""
+    """Three of six verdicts use assumed rows, the hard one an extrapolated row; blocking reads are late."""
     met = result(imaging, "tcp-two-sets-of-cores")
     bases = {one.verdict.requirement.name: one.rests_on.basis for one in met.findings}
     assert list(bases.values()).count("assumed") == 3
@@ -254,9 +254,7 @@ def test_what_a_met_verdict_stands_on_is_said(imaging: Evaluation) -> None:
         "Met, on extrapolated greatest latency: "
     )
     arrives = met.findings[0]
-    assert (
-        arrives.asked_margin == 0
-    )  # 6780/s carry 0.44 % more, and no more than is produced arrives
+    assert arrives.asked_margin == 0  # 6780/s would carry 0.44 % more than is produced
     assert arrives.verdict.margin == pytest.approx((9.4 - 3.6) / 3.538944 - 1)
 
 
@@ -290,6 +288,6 @@ def test_six_cameras_need_71_7_gbps_which_100_gbps_and_more_carry(
     made = {one.name: one.value for one in found.derivations}
     assert made["picture.total_goodput_bps"] == pytest.approx(71.663616e9)
     assert goodput.outcome == outcome
-    assert cpu.outcome == "undecided"  # nobody measured the CPU of a fast link
+    assert cpu.outcome == "undecided"  # the CPU on a fast link was not measured
     (whole,) = found.chosen.readings
     assert whole.outcome == (outcome if outcome == "not met" else "undecided")

@@ -1,4 +1,4 @@
-"""Validation as a whole: laws that are answered exactly, nonsense that changes nothing, the CLI."""
+"""Validation: laws that are predicted exactly, wrong rows that change nothing, and the command."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def found(data: Dataset) -> Validation:
 
 
 def test_no_fit_of_a_fold_outlives_it(data: Dataset) -> None:
-    """Thousands of folds fit in memory, also if Python collects no cycles meanwhile."""
+    """Thousands of folds fit into memory, even if Python collects no cycles."""
     fold = next(iter(leave_one_out(data, most=1)))
     gc.collect()
     before = sum(isinstance(one, Fits) for one in gc.get_objects())
@@ -113,7 +113,7 @@ def test_every_kind_has_its_folds_and_every_metric_its_rows(found: Validation) -
     folds = {trial.kind: trial.folds for trial in found.trials}
     points = len(PAYLOADS) * len(LOADS)
     assert folds == {
-        LEAVE_ONE: points - 1,  # of 16 B two loads are more than can be had: one point
+        LEAVE_ONE: points - 1,  # at 16 B two loads exceed the capacity: one point
         LEAVE_CURVE: len(LOADS),
         LEAVE_BREAK: len(LOADS) * len(METRICS),
         LEAVE_SIZES: len(METRICS),
@@ -138,7 +138,7 @@ def test_regions_part_the_rows(found: Validation) -> None:
     assert rows["load up to two thirds"] == len(PAYLOADS)
     assert rows["beside a break"] == 2 * len(LOADS)
     ends = found.trials[0].metrics["latency_mean_s"].regions["extrapolated"].n
-    assert ends >= len(LOADS)  # the ends of each curve, unless another load answers there
+    assert ends >= len(LOADS)  # the ends of each curve, unless another load covers them
 
 
 def test_nonsense_in_rows_that_are_not_scored_changes_no_score() -> None:
@@ -169,7 +169,7 @@ def test_too_few_rows_are_listed_and_not_scored(data: Dataset) -> None:
 
 
 def with_held_out(folder: Path) -> Dataset:
-    """The law with three runs held out at a point that was not measured; the last is far off."""
+    """The law with three held-out runs at an unmeasured point; the last run is far off."""
     data = law(folder)
     body = (data.folder / "points.csv").read_text(encoding="utf-8").splitlines()
     truth = 3 * (10e-6 + 3000 * 8e-9)
@@ -256,7 +256,7 @@ def test_the_plot_has_every_answer_once(found: Validation) -> None:
 def test_the_legend_of_the_plot_names_no_more_than_is_drawn(found: Validation) -> None:
     plots = error_plot(found)["concat"]
     for plot in plots:
-        assert "≤" in plot["encoding"]["y"]["axis"]["labelExpr"]  # what is less stands there too
+        assert "≤" in plot["encoding"]["y"]["axis"]["labelExpr"]  # lower values are there too
     parts = [plot["layer"][0] for plot in plots]
     met = {row["interval"] for part in parts for row in part["data"]["values"]}
     for part in parts:

@@ -1,4 +1,4 @@
-"""What ``icmodel validate`` tells a person: also what it could not do, and how much it left unsaid."""
+"""Text output of ``icmodel validate``, including failures and the number of hidden lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from icmodel.validate.validation import Tested as OfMetric
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """What the command prints."""
+    """Output of the command."""
     assert main(["validate", *words]) == 0
     return capsys.readouterr().out
 
@@ -56,7 +56,7 @@ def test_only_folds_that_ask_for_a_metric_are_made(capsys: pytest.CaptureFixture
 
 
 def silent(reasons: int) -> Validation:
-    """A validation of so many rows, none of them answered, each for a reason of its own."""
+    """Validation of many rows without a prediction, each with its own reason."""
     data = load("zeromq-1g-2010")
     points = [p for p in data.points if p.metric == "goodput_bps"][:reasons]
     unanswered = [outcome("a fold", p, absent(f"reason {at}")) for at, p in enumerate(points)]

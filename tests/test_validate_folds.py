@@ -1,4 +1,4 @@
-"""Folds: what leaves together, what may be learned from, and which points stand beside a break."""
+"""Folds: rows that are left out together, training rows, and points next to a break."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 def test_a_point_leaves_with_all_its_metrics(data: Dataset) -> None:
     folds = list(leave_one_out(data))
-    assert (
-        len(folds) == len(PAYLOADS) * len(LOADS) - 1
-    )  # of 16 B two loads are more than can be had
+    assert len(folds) == len(PAYLOADS) * len(LOADS) - 1  # at 16 B two loads exceed the capacity
     for fold in folds:
         asked = {place(data, point) for point in fold.test}
         assert {point.payload_bytes for point in fold.test} == {PAYLOADS[0]} or len(asked) == 1
@@ -57,7 +55,7 @@ def test_one_metric_is_asked_and_the_others_of_its_point_leave_all_the_same(data
 
 
 def test_rows_that_answer_the_same_question_leave_together() -> None:
-    """A load that is not said, no switches said, an option at its default: one question."""
+    """Empty load and switches, and an option at its default, give the same question."""
     data = load("mpi-infiniband-roce")
     twins = [
         p for p in data.points if p.payload_bytes == 1024 and p.options[0] == "ib-gcc9-impi-verbs"
@@ -73,7 +71,7 @@ def test_rows_that_answer_the_same_question_leave_together() -> None:
 
 
 def test_requests_above_what_can_be_had_leave_together_whatever_their_load(data: Dataset) -> None:
-    """Twice and four times the best goodput of a payload: the same run in two rows."""
+    """Two loads above the capacity of a payload: the same run in two rows."""
     size = PAYLOADS[8]
     reached = max(
         p.value for p in data.points if (p.metric, p.payload_bytes) == ("goodput_bps", size)
@@ -124,7 +122,7 @@ def test_the_sizes_beside_a_break_leave_on_every_curve(data: Dataset) -> None:
     assert {p.metric for p in fold.test} == {"latency_mean_s"}
     assert not {1024, 2048} & {p.payload_bytes for p in fold.train.points}
     assert len(fold.train.points) == len(data.points) - 2 * len(LOADS) * len(METRICS)
-    mpi = load("mpi-infiniband-roce")  # breaks of the curves' own: each pair of sizes is a fold
+    mpi = load("mpi-infiniband-roce")  # breaks found per curve: each pair of sizes is a fold
     folds = list(leave_break_sizes_out(mpi, "rtt_half_mean_s"))
     near = next_to_break(mpi, scored(mpi, "rtt_half_mean_s"))
     assert len(folds) == len({at[-2:] for at in near.values()})

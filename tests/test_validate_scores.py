@@ -114,7 +114,7 @@ def test_wilson_is_scipys(pair: tuple[int, int]) -> None:
 
 
 def test_a_perfect_interval_covers_its_share_of_simulated_runs() -> None:
-    """Truth is known: N(1, 0.05²), and the interval is its own 90 %."""
+    """Values are drawn from N(1, 0.05²); the interval is its 90 % interval."""
     generator = random.Random(1)
     half = 1.6448536269514722 * 0.05
     found = [off(1.0, generator.gauss(1.0, 0.05), half=half) for _ in range(2000)]
@@ -142,7 +142,7 @@ def test_repeats_say_what_the_mean_of_the_others_would_have_scored() -> None:
     runs += [row(value, "cpu_recv") for value in (0.0, 0.5)]
     runs += [row(0.0, "loss_rate"), row(5.0, "latency_mean_s"), row(0.0, "sent_bps")]
     found = repeats(runs)
-    assert found.keys() == {"cpu_recv", "goodput_bps"}  # of the others there is one run a point
+    assert found.keys() == {"cpu_recv", "goodput_bps"}  # the other points have one run each
     assert (found["goodput_bps"].points, found["goodput_bps"].runs) == (1, 3)
     assert found["goodput_bps"].run == pytest.approx(0.2)
     assert found["goodput_bps"].error == pytest.approx(30 / 120)  # of 30/80, 0, 30/120
@@ -162,7 +162,7 @@ def test_repeats_of_normal_runs_are_as_far_off_as_their_spread_says() -> None:
 
 
 def at(payload_bytes: int, error: float) -> Outcome:
-    """An answer that is off by an error, at a payload of its own."""
+    """Outcome with a given error, at a payload of its own."""
     point = row(1.0)._replace(payload_bytes=payload_bytes)
     return replace(off(1.0 + error, 1.0), point=point)
 

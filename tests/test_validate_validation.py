@@ -1,4 +1,4 @@
-"""Which variant a new dataset answers with: what the errors on left-out rows say."""
+"""Choice of a dataset's default variant by errors on left-out rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZES = tuple(int(size) for size in np.unique(np.geomspace(64, 60_000, 34).astyp
 
 
 def made(power: float) -> Dataset:
-    """One curve of a goodput: a straight line where ``power`` is 1, else what no line follows."""
+    """One curve of goodput: a straight line if ``power`` is 1."""
     points = [
         row("tcp", size, float("inf"), "goodput_bps", np.array([1e4 * size**power]))
         for size in SIZES

@@ -1,4 +1,4 @@
-"""Prediction beside measurement, with numbers made up so that every answer is known."""
+"""Comparing predictions with made-up measurements, so that every answer is known."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_medians_are_inside_or_not() -> None:
     assert found["goodput_bps"].ratio == pytest.approx(1.05)
     assert not found["latency_mean_s"].inside
     assert found["latency_mean_s"].judged
-    assert not found["latency_p99_s"].judged  # nobody said how long
+    assert not found["latency_p99_s"].judged  # the length is not stated
     assert "loss_rate" not in found  # TCP
 
 

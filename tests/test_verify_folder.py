@@ -1,4 +1,4 @@
-"""The folder of a verification: what is kept, continued and refused."""
+"""Folder of a verification: stored, continued and refused."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_pass_of_other_streams_is_refused(tmp_path: Path) -> None:
 
 
 def test_fold_reads_the_records_of_passes(tmp_path: Path) -> None:
-    """A golden record of icprobe, kept as a pass, is read with what marks it ignored."""
+    """A golden record stored as a pass is read without its marks."""
     golden = Path(__file__).parents[1] / "calibration" / "tests" / "golden" / "udp-paced.jsonl"
     record = json.loads(golden.read_text(encoding="utf-8").splitlines()[0])
     with opened(tmp_path / "one", GIVEN, "") as folder:

@@ -68,7 +68,7 @@ def test_large_groups_are_built_with_fewer_members() -> None:
 
 
 def changed(part: str, **fields: Any) -> Any:
-    """The small system with one field of all devices, switches, links or streams changed."""
+    """Small system with a changed field of all devices, switches, links or streams."""
     old = getattr(small(), part)
     return small(**{part: {name: replace(one, **fields) for name, one in old.items()}})
 
@@ -132,7 +132,7 @@ def test_unlimited_streams_stay_unlimited() -> None:
 
 @pytest.mark.parametrize(("slower", "depth"), [(1.0, 12_500), (5.0, 3076), (0.2, 62_500)])
 def test_links_have_token_buckets_as_deep_as_in_the_lab(slower: float, depth: float) -> None:
-    """A millisecond of the rate, and two packets at least (calibration/src/lab/shaping.rs)."""
+    """Depth: one millisecond at the line rate, at least two packets (calibration/src/lab/shaping.rs)."""
     links = copy_of("lab-chain", slower).system.links.values()
     assert {link.burst_bytes for link in links} == {depth}
 
@@ -149,7 +149,7 @@ def test_packets_and_frames_keep_cores_busy() -> None:
 
 def test_a_system_that_fits_is_not_slowed_down() -> None:
     assert slowdown(load("lab-two-senders"), 2) == 1.0
-    assert slowdown(load("lab-direct"), 2) == 1.0  # what lab-1g-2026 was measured at
+    assert slowdown(load("lab-direct"), 2) == 1.0  # rate at which lab-1g-2026 was measured
 
 
 @pytest.mark.parametrize("cores", [1, 2, 8])

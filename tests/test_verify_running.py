@@ -1,4 +1,4 @@
-"""A system built in real namespaces: run, interrupted, continued, and torn down."""
+"""Systems built in real namespaces: run, interrupted, continued and torn down."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SHORT = ("--dataset", str(DATASET), "--scale", "5", "--window", "0.5 s", "--warm
 
 @pytest.fixture
 def lab(probe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The icprobe, where test networks can be built; the first that is found."""
+    """Path of the first icprobe found, if test networks can be built."""
     name = f"try-{os.getpid()}"
     up = run_to_end((str(probe), "lab", "up", "direct", "--as", name), 30.0)
     if up.returncode == 2:
@@ -145,7 +145,7 @@ def test_stream_arguments_describe_the_traffic() -> None:
     pairs = dict(zip(said[::2], said[1::2], strict=True))
     assert pairs["--dscp"] == "40"
     assert pairs["--endpoints"] == "3"
-    assert "--other-goodput" not in pairs  # one of them asks for all there is
+    assert "--other-goodput" not in pairs  # one of them has an unlimited rate
     assert float(pairs["--rate"].removesuffix("/s")) == pytest.approx(23.3e6 / 8 / 16384)
     other = dict(zip(*[iter(stream_arguments(system, system.streams["other"]))] * 2, strict=True))
     assert "--rate" not in other
@@ -182,7 +182,7 @@ def document(system: System) -> dict[str, Any]:
 
 
 def scheduled(scheduler: Scheduler) -> list[dict[str, Any]]:
-    """The classes of the port to B, scheduled like this."""
+    """Classes of the port to B with this scheduler."""
     system = lab_copy("lab-priorities")
     port = replace(system.ports["S->B"], scheduler=scheduler)
     found: list[dict[str, Any]] = document(replace(system, ports={**system.ports, "S->B": port}))[

@@ -1,4 +1,4 @@
-"""A verification from the system to the verdict, without a network: predictions, copies, what is refused."""
+"""Verification without a network, from system to verdict: predictions, lab systems and refusals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ AS_PREDICTED = {
 
 
 def measured(folder: Path, passes: int, **changes: float) -> Any:
-    """The verification of two senders, with passes made up that are as predicted but for the changes."""
+    """Verification of two senders, with made-up passes that equal the prediction except for the changes."""
     verify(NAME, folder, OPTIONS)
     result = record({**AS_PREDICTED, **changes}, ("stalled",))
     kept = Folder(folder)

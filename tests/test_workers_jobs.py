@@ -1,4 +1,4 @@
-"""Jobs of workers: they are small, and a worker of another version or dataset refuses them."""
+"""Jobs of workers are small, and a worker with another version or dataset refuses them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_workers_of_another_version_or_dataset_refuse_in_one_sentence(data: Data
 
 
 def test_a_worker_whose_rows_differ_is_found_by_their_hash(tmp_path: Path) -> None:
-    """The folder changes after the job was made, as that of another machine differs."""
+    """The folder changes after the job was made, like a different folder on another machine."""
     folder = tmp_path / "own"
     shutil.copytree(load("rmi-1g-2009").folder, folder)
     job = pickled((adding, (load(folder), 1)), "validation")

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::Depr
 
 
 def halves(number: int) -> Callable[[int], float]:
-    """A job: an item over a number, but for one item that is refused."""
+    """Job that divides an item by a number, and refuses one item."""
 
     def half(item: int) -> float:
         if item == 13:

@@ -50,12 +50,12 @@ unit = "B"
 
 
 def goodput_bps(payload: int) -> int:
-    """What one frame of 2 µs and 8 ns a byte lets through, in whole bits per second."""
+    """Goodput at 2 µs per frame and 8 ns per byte, in whole bits per second."""
     return round(payload * 8 / (2e-6 + payload * 8.6e-9))
 
 
 def latency_s(payload: int, load: Decimal) -> float:
-    """Base and serialisation, more where the load is higher."""
+    """Latency: a base and the serialisation, which grow with the load."""
     times = 3.0 if load.is_infinite() else 1 + float(load) / 1e9
     return times * (10e-6 + payload * 8e-9)
 
@@ -96,7 +96,7 @@ def law(folder: Path, extra: Iterable[Row] = ()) -> Dataset:
 
 
 def edited(data: Dataset, edit: Callable[[Point], Point]) -> Dataset:
-    """The dataset with every row put through a function."""
+    """Dataset with a function applied to every row."""
     return replace(data, points=tuple(edit(point) for point in data.points))
 
 

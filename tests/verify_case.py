@@ -1,4 +1,4 @@
-"""What tests of verification share: small systems, and records as icprobe would write them."""
+"""Shared parts of the tests of verification: small systems, and records in icprobe's form."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def passes(*results: Mapping[str, Mapping[str, float]], overlap: float = 1.0) ->
 
 
 def record(result: Mapping[str, float], flags: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The parts of a record that are compared."""
+    """Compared parts of a record."""
     return {"result": {"window_s": 2.0, "frames_sent": 100, **result}, "flags": list(flags)}

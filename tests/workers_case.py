@@ -1,4 +1,4 @@
-"""A search, a validation and a race that are cheap, as documents of one process or of other workers."""
+"""Cheap search, validation and race, as documents of one process or of other workers."""
 
 from __future__ import annotations
 
