@@ -1069,3 +1069,27 @@ def test_no_more_than_is_produced_arrives_at_a_higher_rate(toy: Dataset) -> None
     assert chosen.findings[0].outcome == "not met"
     assert chosen.findings[0].verdict.estimate.high == 1e9
     assert "are produced and arrive" in chosen.answers[0].notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("payload", "rate", "outcome"),
+    [
+        (65535, "", "met"),  # the second of two frames is sent 655 us after the first
+        (1448, "", "not met"),  # the last of 70 is sent after 999 us
+        (1448, 'rate = "200000/s"', "met"),  # the last is sent after 345 us
+    ],
+)
+def test_samples_in_several_frames_arrive_with_the_last(
+    payload: int, rate: str, outcome: str
+) -> None:
+    """100 kB within a millisecond, at the rate of 800 Mb/s or faster."""
+    samples = 'kind = "samples"\nsize = "800000 bit"\nwithin = "1 ms"'
+    scenario = f'protocol = "tcp"\npayload = "{payload} B"\ncores = 4\n{rate}'
+    cpu = 'metric = "cpu_recv"\nat_most = "100 %"'
+    text = document(requirement=cpu, stream="STREAM", scenario=scenario)
+    text = text.replace("count = 4", "count = 1").replace("s = 4", "s = 1")
+    case = read_usecase(text.replace("STREAM", samples))
+    findings = evaluate(case, "ethernet-10g-2012").chosen.findings
+    (late,) = (one for one in findings if one.verdict.requirement.metric == "latency_mean_s")
+    assert late.outcome == outcome
+    assert "frames is sent" in late.verdict.why

@@ -204,6 +204,7 @@ class _CandidatePrediction:
                     limit=limit,
                     requirement=requirement,
                     produced_bps=produced_bps(case.stream(case.stream_of(limit)), self.derived),
+                    samples_bytes=self.samples_bytes(case.stream_of(limit)),
                     mode=mode,
                 ),
                 answers,
@@ -320,6 +321,11 @@ class _CandidatePrediction:
             notes=(*shorter, *notes),
             derivations=self.least_rates(stream, scenario),
         )
+
+    def samples_bytes(self, stream: str) -> float:
+        """Return the size of all samples of one connection [B]; 0 for streams of other kinds."""
+        size = self.derived.get(f"{stream}.payload_bytes")
+        return 0.0 if size is None else size.value
 
     def shorter_payload(self, stream: str, scenario: Scenario) -> tuple[str, ...]:
         """Return a note if `at_needed_rate` has reduced the payload of a stream's scenario."""

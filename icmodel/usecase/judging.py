@@ -77,6 +77,8 @@ class Criterion:
         The requirement with its limit in SI units.
     produced_bps : float
         Goodput that the stream produces [b/s]. If the network carries less, the stream's queue grows without limit.
+    samples_bytes : float
+        Size of all samples of one connection, which are sent together [B]; 0 for other streams.
     """
 
     case: UseCase
@@ -84,6 +86,7 @@ class Criterion:
     limit: Limit
     requirement: Requirement
     produced_bps: float
+    samples_bytes: float = 0.0
     mode: JudgingMode = JudgingMode()
 
     @property
@@ -149,6 +152,8 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
     else:
         estimate = estimate_for(metric, known)
     is_latency = metric.startswith("latency_") and metric != "latency_std_s"
+    if is_latency:
+        estimate = of_last_frame(estimate, criterion.samples_bytes, answer.scenario)
     if is_latency or metric in MESSAGE_METRICS:
         estimate = while_all_passes(estimate, estimate_for(GOODPUT, known), criterion.produced_bps)
     if times == 1 or estimate.absent:
@@ -157,6 +162,23 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
     why = _joined(f"{times} × {metric} of one stream", estimate.why)
     low, high = times * estimate.low, times * estimate.high
     return Estimate(times * estimate.value, low, high, weakest(bases), why, bases)
+
+
+def of_last_frame(latency: Estimate, samples_bytes: float, scenario: Scenario) -> Estimate:
+    """Latency of all samples of a connection: that of a frame, and the time from the first frame to the last.
+
+    The frames are sent at the rate of the scenario.
+    """
+    frames = math.ceil(samples_bytes / scenario.payload_bytes)
+    if frames <= 1 or scenario.rate_fps is None or math.isnan(latency.low):
+        return latency
+    behind_s = (frames - 1) / scenario.rate_fps
+    bases = (*(latency.bases or (latency.basis,)), "derived")
+    why = _joined(
+        latency.why, f"the last of {frames} frames is sent {units.format_seconds(behind_s)} later"
+    )
+    value, low, high = (end + behind_s for end in latency.ends)
+    return Estimate(value, low, high, weakest(bases), why, bases)
 
 
 def _with_end_margin(verdict: Verdict) -> Verdict:
