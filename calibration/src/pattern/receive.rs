@@ -149,9 +149,8 @@ impl ReceiveTask<'_> {
     pub fn run<R: FrameReceiver>(&self, receiver: &mut R) -> io::Result<StreamReceived> {
         let mut receiving = Receiving::of(self);
         while !receiving.over() {
-            match receiver.receive(READ_TIMEOUT, &mut |now, frame: &[u8]| {
-                receiving.take(now, frame)
-            }) {
+            let take = |now, frame: &[u8]| receiving.take(now, frame);
+            match receiver.receive(READ_TIMEOUT, take) {
                 Ok(frames) => receiving.after_read(receiver, frames),
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
                 Err(error) => return Err(error),
