@@ -6,8 +6,8 @@ unlimited load.  Each pair of cell and slot holds the coefficients of
     v = c0 + c1·dp + c2·dp² + (c3 + c4·dp + c5·dp²)·dr,    dp = payload − left knot,  dr = load − left level
 
 With these coefficients, linear interpolation over payload and load (IC2012 §7.1.1–7.1.3) takes four look-ups for a
-whole array.  Benchmarked points are reproduced exactly.  Between two points, the uncertainty interval of a value is
-wider than at either point.  So the low and the high of the interval also have quadratic terms.
+whole array.  At a benchmarked point, the result equals the point exactly.  Between two points, an interval is wider than
+at either point, so its low and high also have quadratic terms.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Below = Literal["held", "proportion", "one", "nothing"]
 """Rule for a metric below the lowest measured load.
 
 ``held`` keeps the curve of the lowest load and widens its interval.  ``proportion`` makes value and low proportional to
-the load.  ``one`` is for a ratio that tends to 1 as the load tends to 0.  ``nothing`` gives no value.
+the load.  ``one`` is for ratios, which approach 1 as the load approaches 0.  ``nothing`` gives no value.
 """
 INTERPOLATED = BASES.index("interpolated")
 EXTRAPOLATED = BASES.index("extrapolated")
@@ -33,23 +33,26 @@ EXTRAPOLATED_WIDENING = 3.0
 EXTRAPOLATED_MORE = 0.3
 """Factors that widen an interval outside the measured payloads of a curve (assumed).
 
-`EXTRAPOLATED_WIDENING` triples the half-width.  `EXTRAPOLATED_MORE` adds 30 % of the value to the half-width.
+`EXTRAPOLATED_WIDENING` triples the half-width.  `EXTRAPOLATED_MORE` then adds 30 % of the value to it.
 
-Below the lowest load, the interval widens in proportion to the distance from that load.  At load 0 the interval is
-widened by the full factors.
+Below the lowest load, the interval widens in proportion to the distance from that load, up to the full factors at
+load 0.
 """
 
 
 class Surfaces(NamedTuple):
     """Surfaces of one metric: piecewise polynomials over payload and load, one per configuration.
 
-    All surfaces share payload knots and load levels.  Cells are the intervals between knots, and slots those between
-    levels.  ``coefficients`` (6, 3, slots, surfaces, cells) are c0 to c5, each for value, low and high.  ``basis``
-    (2, 2, slots, surfaces, cells) is the basis; axis 0: off and on a payload knot, axis 1: off and on a load level.
-    ``rows`` (4, slots, surfaces, cells) are the left and right row of the lower curve, then of the upper curve; −1
-    means no row.  ``top_load`` (surfaces, cells) is the highest limited load with a curve [b/s].  It is 0 if only the
-    unlimited curve is known, and infinite if there are no limited loads.  ``first`` and ``last`` (surfaces,) are the
-    least and the greatest payload [B].
+    All surfaces share payload knots and load levels.  Cells are the intervals between knots, and slots the intervals
+    between levels.  ``coefficients`` (6, 3, slots, surfaces, cells) are c0 to c5, each for value, low and high.
+
+    ``basis`` (2, 2, slots, surfaces, cells) is the basis.  Its first axis is off and on a payload knot, and its second
+    axis off and on a load level.  ``rows`` (4, slots, surfaces, cells) are the left and right row of the lower curve,
+    then of the upper curve; −1 means no row.
+
+    ``top_load`` (surfaces, cells) is the highest limited load with a curve [b/s].  It is 0 if only the unlimited curve
+    is known, and infinite if there are no limited loads.  ``first`` and ``last`` (surfaces,) are the least and the
+    greatest payload [B].
     """
 
     coefficients: Floats
@@ -61,7 +64,7 @@ class Surfaces(NamedTuple):
 
 
 def no_surfaces(count: int, cells: int, slots: int) -> Surfaces:
-    """Make empty surfaces, which have no value at any payload and load."""
+    """Make surfaces without a value at any payload and load."""
     size = slots, count, cells
     return Surfaces(
         np.full((6, 3, *size), np.nan),
@@ -87,19 +90,18 @@ def compile_surfaces(
     Parameters
     ----------
     configurations : sequence of sequences of Curve
-        Curves of each configuration; at least one curve each, with distinct loads.
+        Curves of each configuration: at least one, with distinct loads.
     knots : array, shape (k,)
-        Payload knots [B], including every curve's own (:func:`~icmodel.tables.curves.payload_knots`).
+        Payload knots [B], with the knots of every curve (:func:`~icmodel.tables.curves.payload_knots`).
     loads : array, shape (l,)
-        Load levels [b/s], increasing and finite, including every finite load of the curves.
+        Load levels [b/s], increasing and finite, with every finite load of the curves.
     usable : for each configuration array of bool, shape (finite curves by load, k + 1), or ``None``, optional
         Mask of the payload cells in which each curve at a limited load may be used.
     below : "held", "proportion", "one" or "nothing"
         Rule below the lowest load.
     extend : array, shape (configurations, 2), optional
-        Least and greatest possible values.  If they are given, the surfaces also have values outside the payloads of
-        the curves.  The value at the edge is held, its interval is widened within the limits, and the basis is
-        ``extrapolated``.
+        Least and greatest possible values.  If given, the surfaces also have values outside the payloads of the curves.
+        These are the value at the edge, an interval widened within the limits, and the basis ``extrapolated``.
     """
     found = no_surfaces(len(configurations), len(knots) + 1, len(loads) + 2)
     if not configurations:
@@ -128,9 +130,9 @@ def compile_surfaces(
 class Sides(NamedTuple):
     """Indices of the two curves that enclose each slot (load interval), in each cell (payload interval).
 
-    ``lower`` is the curve of the next lower load, ``upper`` the curve of the next higher load; −1 means no curve.  The
-    arrays have the shape (slots, surfaces, cells), or (slots, cells) for a single surface.  If ``own`` is true, the
-    lower curve's basis holds at every load of the slot.
+    ``lower`` is the curve of the next lower load, and ``upper`` the curve of the next higher load; −1 means no curve.
+    If ``own`` is true, the basis of the lower curve holds at every load of the slot.  The arrays have the shape (slots,
+    surfaces, cells), or (slots, cells) for a single surface.
     """
 
     lower: Ints
@@ -143,10 +145,11 @@ def _choose_curves(
 ) -> Floats:
     """Choose the curves for each slot and cell of a surface, and write them to ``sides``.
 
-    Returns the highest limited load in each payload cell (cells,).  The last slot, for unlimited requests, uses the
-    unlimited curve.  If a cell has no usable limited load, a curve of unstated load fills every slot.  Without such a
-    curve, the unlimited curve also fills the slots of limited requests, marked ``extrapolated``.  The highest limited
-    load is then 0.
+    The last slot, for unlimited requests, uses the unlimited curve.  A cell without a usable limited load uses a curve
+    of unstated load in every slot.  Without such a curve, it uses the unlimited curve, marked ``extrapolated`` for
+    limited requests.
+
+    The result is the highest limited load in each payload cell (cells,); 0 if only the unlimited curve is known.
     """
     load = cells.load_bps[curves]
     limited = curves[np.isfinite(load)]
@@ -180,8 +183,8 @@ def _choose_curves(
 def _curves_beside(load: Floats, may: Bools, loads: Floats) -> tuple[Ints, Ints]:
     """Find the usable curves of the next lower and next higher load for each slot (load interval).
 
-    The result holds two arrays of indices (slots, cells); −1 means no curve.  The n curves are in the order of their
-    loads; ``may`` (n, cells) marks the usable cells of each curve.
+    The result holds two arrays of indices (slots, cells); −1 means no curve.  The n curves ascend in load.  ``may``
+    (n, cells) marks the usable cells of each curve.
     """
     rank, none = np.arange(len(load))[:, None], np.full((1, may.shape[1]), -1)
     highest = np.maximum.accumulate(np.where(may, rank, -1))
@@ -213,7 +216,7 @@ class Places(NamedTuple):
         return cls(index, index % cells, floors[index // (surfaces * cells)])
 
     def of(self, cells: Cells, curves: Ints) -> Cells:
-        """Select the polynomial terms of each element; ``curves`` holds the index of the element's curve."""
+        """Select the polynomial terms of each element; ``curves`` holds the index of each element's curve."""
         return cells.at(curves.reshape(-1)[self.at], self.cell)
 
     def fill(
@@ -222,7 +225,7 @@ class Places(NamedTuple):
         """Write coefficients, bases and rows into the selected elements of the surfaces ``found``.
 
         ``constant`` and ``change`` (3, 3, n) are the coefficients without and with the load.  ``basis`` has the shape
-        (2, 2, n), ``rows`` the shape (2, n) or (4, n).
+        (2, 2, n), and ``rows`` the shape (2, n) or (4, n).
         """
         coefficients = found.coefficients.reshape(6, 3, -1)
         coefficients[:3, :, self.at] = constant
@@ -236,7 +239,7 @@ def _fill_surfaces(
 ) -> None:
     """Compute the coefficients of all surfaces from the curves chosen in ``sides``.
 
-    There are three cases: only a curve of lower load, curves of lower and higher load, and only a curve of higher load.
+    An element has only a curve of lower load, curves of lower and higher load, or only a curve of higher load.
     """
     has_lower, has_upper = sides.lower >= 0, sides.upper >= 0
     # Only a curve of lower load: constant over the load.
@@ -300,7 +303,7 @@ def _extend_payloads(found: Surfaces, least: Floats, most: Floats) -> None:
 def _around_one(terms: Floats) -> Floats:
     """Set the value in polynomial terms to 1, and shift low and high by the same amount.
 
-    A previous low or high that is farther from 1 is kept.
+    If the previous low or high is farther from 1, it is kept.
     """
     found: Floats = terms - terms[:, [VALUE]]
     found[0] += 1.0
@@ -330,10 +333,10 @@ def wider(terms: Floats) -> Floats:
 class Cells(NamedTuple):
     """Curves of a metric, evaluated on shared cells: the payload intervals between knots.
 
-    ``load_bps`` has the shape (curves,).  ``terms`` (3, 3, curves, cells) are the number at the left knot of a cell,
-    the slope at this knot and the quadratic coefficient, each for value, low and high.  ``basis`` (2, curves, cells) is
-    the basis off and on a knot of the curve itself.  ``rows`` (2, curves, cells) are the left and the right row.
-    ``inside`` (curves, cells) marks the cells within the payloads of the curve.
+    ``load_bps`` has the shape (curves,).  ``terms`` (3, 3, curves, cells) are the polynomial terms in each cell: the
+    number at the left knot, the slope at this knot and the quadratic coefficient.  The second axis is value, low and
+    high.  ``basis`` (2, curves, cells) is the basis off and on a knot of the curve itself.  ``rows`` (2, curves, cells)
+    are the left and the right row.  ``inside`` (curves, cells) marks the cells within the payloads of the curve.
     """
 
     load_bps: Floats

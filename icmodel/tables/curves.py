@@ -33,8 +33,8 @@ Ends = TypeVar("Ends", Floats, Bools)
 def opposite(ends: Ends) -> Ends:
     """Exchange low and high along the first axis (value, low, high) of an array.
 
-    Use it to combine numbers that move in opposite directions: the least goodput goes with the most loss and the
-    longest latency.  An array of the value alone stays unchanged.
+    Use it to combine numbers that move in opposite directions.  For example, the least goodput goes with the greatest
+    loss.  An array with only the value stays unchanged.
     """
     return ends if len(ends) == 1 else ends[[VALUE, HIGH, LOW]]
 
@@ -56,14 +56,14 @@ class Curve:
     rows : array, shape (n,)
         Indices of dataset rows.  A point added between measured points has the index of the measured row before it.
     anywhere : bool
-        Whether the curve is a single row without a payload.  Such a row holds at every payload, marked
+        Whether the curve is a single row without a payload.  Its number holds at every payload, marked
         ``extrapolated``.
     next_rows : array, shape (n,), optional
         Index of the measured row after each point, if points were added.
     domain : (float, float), optional
         Range of measured payloads [B], if points were added beyond this range.
     between : array, shape (n − 1,), optional
-        Half-width of the interpolation error in the middle of each gap, in addition to the half-widths of the points.
+        Half-width of the interpolation error in the middle of each gap, which adds to the half-widths of the points.
         If given, low and high are clipped to ``limits``.
     limits : (float, float)
         Least and greatest possible value of the metric.
@@ -133,7 +133,7 @@ class Curve:
     def rows_behind(self) -> Ints:
         """Index of the measured row at the next greater payload, for each point of the curve.
 
-        The last point has its own row.  The only point of a curve without payload has its own row too.
+        The last point has its own row, and so has the only point of a curve without payload.
         """
         if self.anywhere:
             return self.rows
@@ -145,10 +145,9 @@ class Curve:
     def bulges(self) -> Floats:
         """Widths added to low and high in the middle of each gap between two points, (2, n − 1).
 
-        The interpolation error adds in quadrature to the half-widths of the points.  Within a gap, the added width
-        follows the parabola 4·t·(1 − t) at the fraction t.  The added width must not cross a limit of the metric.  Let
-        the limit lie at distances a and b from the interval ends at the two points.  A width of at most
-        (√a + √b)² / 4 then stays within the limit.
+        The squares of interpolation error and half-width of the points are added.  Within a gap, the added width follows
+        the parabola 4·t·(1 − t) at the fraction t.  It must not cross a limit of the metric.  If the limit is at the
+        distances a and b from the interval ends at the two points, the greatest possible width is (√a + √b)² / 4.
         """
         value, middle = self.ends[VALUE], (self.ends[:, :-1] + self.ends[:, 1:]) / 2
         error = np.zeros(len(value) - 1) if self.between is None else self.between
@@ -204,7 +203,7 @@ def configuration_of(point: Point) -> Configuration:
 
 
 def alone(rows: Iterable[Row]) -> list[Row]:
-    """Select the rows of streams that did not share their interface with other streams."""
+    """Select the rows of streams that had their interface alone."""
     return [
         row for row in rows if row.point.endpoints in (None, 1) and not row.point.other_goodput_bps
     ]
@@ -224,7 +223,7 @@ def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = F
 def best_goodput(
     data: Dataset, rows: Iterable[Row], errors: InterpolationErrors | None, *, limited: bool
 ) -> Curves:
-    """Make one goodput curve per configuration: at the unlimited load, or the best goodput of all loads (``limited``).
+    """Make one goodput curve per configuration: at the unlimited load, or if ``limited``, the best of all loads.
 
     ``errors`` are the interpolation errors of the goodput; ``None`` makes curves without intervals.
     """
@@ -270,7 +269,7 @@ def is_limited(load_bps: float | None) -> bool:
 
 
 def is_paced(point: Point) -> bool:
-    """Whether the rate limit of a run, and not the capacity, determined the goodput."""
+    """Whether the rate limit of a run determined its goodput, rather than the capacity."""
     return is_limited(point.load_bps) and point.value * MISSED >= (point.load_bps or 0.0)
 
 
@@ -303,8 +302,8 @@ def _curve_through(
 ) -> Curve:
     """Make the curve through rows of one metric, configuration and load.
 
-    If no row has a payload, the curve is the first row, and holds at every payload.
-    Intervals hold for any measurement session, and stay within the limits of the metric.
+    If no row has a payload, the curve is the first row, and holds at every payload.  Intervals hold for any measurement
+    session, and stay within the limits of the metric.
     """
     with_payload = {
         row.point.payload_bytes: row
@@ -317,7 +316,7 @@ def _curve_through(
     payload = np.array([float(p.payload_bytes or 1) for p in points])
     value = np.array([p.value for p in points])
     least, most = stated_range(data, metric, points[0].protocol)
-    # The stated core count limits the number of busy cores.  A row above this count shows that the host had more.
+    # The stated core count limits the busy cores, unless a row above this count shows that the host had more cores.
     if metric.endswith(BUSY_CORES) and cores and max(p.value for p in points) <= cores:
         most = min(most, float(cores))
     ends = np.stack([value] * 3)

@@ -1,9 +1,9 @@
 """Interpolation error of one metric, estimated by leaving out each row in turn (cross-validation).
 
-The estimate compares each row between two other rows with the line through its neighbours.  The half-widths of the rows
-explain a part of the error.  The rest is divided by a local scale: the typical error plus the deviation of nearby rows
-from lines through their neighbours.  Split conformal prediction over all curves of the metric gives a multiple of the
-scale.  This multiple covers a new row with 90 % probability.
+Each row between two other rows is compared with the line through its neighbours.  The half-widths of the neighbours
+explain a part of the difference.  The rest is divided by a local scale: the typical error, plus the deviation of nearby
+rows from lines through their neighbours.  Split conformal prediction over all curves of the metric finds the multiple of
+the scale that a new row exceeds with a probability of 10 %.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from icmodel.estimate.statistics import (
 )
 
 OF_MEDIAN = NORMAL / 0.6745
-"""Ratio of a 90 % interval's half-width to the median absolute error, for normally distributed errors."""
+"""Ratio of the half-width of a 90 % interval to the median absolute error, for normally distributed errors."""
 NEAREST = 0.1
-"""Least value used for the parabola 4·t·(1 − t), which divides errors within a gap between points.
+"""Least divisor of errors within a gap between points; the divisor is the parabola 4·t·(1 − t).
 
-Errors close to a point tell nothing about the middle of the gap.
+An error close to a point tells nothing about the error in the middle of the gap.
 """
 
 
 class InterpolationErrors(NamedTuple):
-    """Interpolation errors of one metric; they give half-widths of 90 % intervals at and between the points of a curve.
+    """Interpolation errors of one metric, from which the half-widths of 90 % intervals are computed.
 
-    Errors are relative to the value; errors of ratios are absolute.  ``median`` is the median error.  ``typical`` is
-    the median error, or the mean error if the median is 0.  ``factor`` is the conformal multiple of the local scale.
-    ``enough`` is false if fewer than nine rows can be left out.
+    Errors of ratios are absolute, and errors of other metrics relative to the value.  ``median`` is the median error.
+    ``typical`` is the median error, or the mean error if the median is 0.  ``factor`` is the conformal multiple of the
+    local scale.  ``enough`` is false if fewer than nine rows can be left out.
     """
 
     relative: bool
@@ -51,8 +51,8 @@ class InterpolationErrors(NamedTuple):
     def of_rows(self, points: Sequence[Point]) -> Floats:
         """Half-widths (2, n) of the 90 % intervals below and above the rows of a curve.
 
-        If a row states a spread, or the least and greatest of several runs, its half-widths follow from these numbers.
-        Otherwise the half-widths follow from the metric's median interpolation error.
+        The half-widths of a row follow from its stated spread, or from the least and greatest of its runs.  If it states
+        neither, they follow from the metric's median interpolation error.
         """
         half = row_half_widths(points)
         value = np.array([p.value for p in points])
@@ -68,7 +68,7 @@ class InterpolationErrors(NamedTuple):
         level = (self._level(y)[:-1] + self._level(y)[1:]) / 2
         if len(x) < 3:
             bend = np.abs(np.diff(y))
-        else:  # greater of the two deviations from a straight line at the points beside a gap
+        else:  # beside a gap, take the greater of both points' deviations from a straight line
             off = off_line(x, y, slice(0, -2), slice(1, -1), slice(2, None))
             inner = np.concatenate([[0.0], off, [0.0]])
             bend = np.maximum(inner[:-1], inner[1:])
@@ -104,8 +104,8 @@ def interpolation_errors(data: Dataset, metric: str) -> InterpolationErrors:
 def _curves_over_payload(points: Sequence[Point]) -> list[list[Point]]:
     """Group rows of one metric by curve, ascending in payload.
 
-    For the goodput, only unlimited rows count, if there are any.  Below capacity, the goodput equals the rate limit of
-    the run, and says nothing about interpolation.
+    For the goodput, only unlimited rows are used, if there are any.  The goodput below capacity equals the rate limit,
+    and tells nothing about interpolation.
     """
     known = [p for p in points if p.payload_bytes and p.endpoints in (None, 1)]
     if known and known[0].metric == "goodput_bps":
@@ -121,14 +121,14 @@ def _curves_over_payload(points: Sequence[Point]) -> list[list[Point]]:
 def _leave_each_out(
     curves: Sequence[Sequence[Point]], *, relative: bool
 ) -> tuple[float, float, Floats]:
-    """Compare each inner row of some curves with the line through its two neighbours; curves have at least three rows.
+    """Compare each inner row of curves of at least three rows with the line through its two neighbours.
 
     Returns
     -------
     median, typical : float
         Median and typical error of the line through the neighbours.
     scores : array, shape (rows left out,)
-        For each left-out row, the part of its error beyond the rows' half-widths, divided by the local scale.
+        Error of each left-out row without the part that the half-widths explain, divided by the local scale.
     """
     rows = [point for curve in curves for point in curve]
     x = np.array([float(p.payload_bytes or 1) for p in rows])
@@ -178,7 +178,7 @@ def off_line(
 # --- half-widths of rows --------------------------------------------------------------------------
 
 OF_RUNS = ("measured", "tabulated")
-"""Bases of rows whose low and high are the least and greatest run; in other rows low and high bound an interval."""
+"""Bases of rows whose low and high are the least and the greatest run; in other rows, they bound an interval."""
 
 _RANGE = (
     (1.414, 1), (1.912, 2), (2.239, 3), (2.481, 4), (2.673, 5),
@@ -186,16 +186,16 @@ _RANGE = (
 )  # fmt: skip
 """Expected difference of the greatest and the least of n normally distributed runs, in standard deviations.
 
-There is one entry for each n from 2 to 10.  The second number is the degrees of freedom of a standard deviation
-estimated from the range (rounded).  Source: A. J. Duncan, Quality Control and Industrial Statistics, 1974, table D3
-(d2* of one sample).  More than ten runs use the values for ten runs.
+There is one entry for each n from 2 to 10; more than ten runs use the entry of ten runs.  The second number is the
+degrees of freedom of a standard deviation that is estimated from this difference (rounded).  Source: A. J. Duncan,
+Quality Control and Industrial Statistics, 1974, table D3 (d2* of one sample).
 """
 
 
 def row_half_widths(points: Sequence[Point]) -> Floats:
     """Compute half-widths (2, n) of the 90 % intervals below and above each row, from its stated spread or range.
 
-    If a row states neither a spread nor the least and greatest of several runs, its half-widths are NaN.
+    The half-widths of a row without a stated spread or range are NaN.
     """
     return np.array([own_half_widths(point) or (math.nan, math.nan) for point in points]).T
 
@@ -203,9 +203,9 @@ def row_half_widths(points: Sequence[Point]) -> Floats:
 def own_half_widths(point: Point) -> tuple[float, float] | None:
     """Compute the half-widths of a row's 90 % interval for one new run; ``None`` if the row states no spread.
 
-    A stated spread gives Student's t interval.  If no spread is stated, low and high of several runs give an estimate
-    of the spread.  The interval reaches at least from low to high.  If low and high are rounded or assumed numbers, not
-    the least and greatest run, they bound the interval itself.
+    A stated spread gives the interval of Student's t.  Without a stated spread, it is estimated from the least and the
+    greatest run.  The interval reaches at least from low to high.  If low and high are no runs, but rounded or assumed
+    numbers, they bound the interval.
     """
     below = math.nan if point.low is None else point.value - point.low
     above = math.nan if point.high is None else point.high - point.value

@@ -1,7 +1,7 @@
 """Compiled look-up tables of a dataset: one table per metric on common axes, packed for joint look-ups.
 
-Rows at the requested core or switch count take precedence.  Without such rows, the tables use rows at the nearest
-measured count.  The rules of the metric (IC2012 §7.1) then scale the numbers.
+A table uses rows at the requested core or switch count.  If there are none, it uses rows at the nearest measured count,
+and the rules of the metric (IC2012 §7.1) scale the numbers.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from icmodel.tables.wire import Wire
 
 Number = TypeVar("Number", np.float64, np.int64)
 FEW, DENSE = 1000, 1 << 17
-"""Limits for finding payload intervals in a precomputed list instead of by binary search.
+"""Limits of the look-up of payload intervals in a precomputed list, which replaces a binary search.
 
-The list is used for at least `FEW` requests, and payloads below `DENSE` [B].
+The list is used for at least `FEW` requests with payloads below `DENSE` [B].
 """
 
 Usable = Callable[[Configuration], Bools | None]
 """Type of a function that marks the usable payloads of a configuration's curves at limited loads.
 
-The function returns a boolean mask of shape (curves, cells). The curves are in the order of their loads, and a cell is
-a payload interval. ``None`` means that all cells are usable.
+The function returns a boolean mask of shape (curves, cells), or ``None`` if all cells are usable.  The curves ascend in
+load, and a cell is a payload interval.
 """
 
 
@@ -62,11 +62,10 @@ class Axes(NamedTuple):
 class MetricTable(NamedTuple):
     """Look-up table of one metric: surfaces over payload and load, one for each configuration.
 
-    A configuration is a protocol, core count and switch count.
-    ``group`` (protocols · core counts · switch counts) is the number of the surface to use, counted from 1; 0 means no
-    surface.  ``cores`` and ``switches`` are the counts of the surface's rows (0 if not stated).  ``payloads`` (2, ...)
-    are the least and greatest payload of the surface [B].  ``limits`` (2, protocols) are the least and greatest
-    possible values of the metric.
+    A configuration is a protocol, core count and switch count.  ``group`` (configurations,) is the number of the surface
+    to use, counted from 1; 0 means no surface.  ``cores`` and ``switches`` are the counts of the surface's rows (0 if
+    not stated).  ``payloads`` (2, configurations) are the least and greatest payload of the surface [B].  ``limits``
+    (2, protocols) are the least and greatest possible values of the metric.
     """
 
     surfaces: Surfaces
@@ -81,8 +80,7 @@ class Compiler(NamedTuple):
     """Compiler that turns curves of metrics into look-up tables on shared axes.
 
     If ``extend``, tables also have values beyond the payloads of the curves.  ``without_goodput`` holds pairs of
-    protocol and core count that have rows but no goodput.  For such a pair the tables use the nearest core count for
-    every metric.
+    protocol and core count with rows but no goodput.  For such a pair, every table uses the nearest core count.
     """
 
     data: Dataset
@@ -104,7 +102,7 @@ class Compiler(NamedTuple):
         Parameters
         ----------
         any_cores : bool
-            Whether a core count without rows uses the rows at the greatest measured core count.
+            Whether the rows at the greatest measured core count are used for a core count without rows.
         below : "held", "proportion", "one" or "nothing"
             Rule below the lowest load of a curve.
         usable : callable, optional
@@ -162,7 +160,7 @@ def answering_configuration(
 ) -> Configuration | None:
     """Choose the configuration with the requested core count and the most switches.
 
-    If there is none and ``any_cores`` is true, choose the greatest measured core count instead.
+    If there is none and ``any_cores`` is true, choose the greatest measured core count.
     """
     exact = [key for key in own if key.cores in (cores, None)]
     if not exact and any_cores:
@@ -172,7 +170,7 @@ def answering_configuration(
 
 
 def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
-    """Find pairs of protocol and core count that have rows, but no goodput row.
+    """Find pairs of protocol and core count with rows, but without a goodput row.
 
     Only protocols with a goodput at another core count are included.
     """

@@ -15,7 +15,7 @@ from icmodel.theory import AnyFraming, ethernet
 
 ZEROMQ = "zeromq"
 FRAMED = ("udp", "ethernet")
-"""Protocols on Ethernet that put every frame into packets of its own; other protocols may merge frames."""
+"""Protocols on Ethernet that never put two frames into one packet; other protocols may merge frames."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,14 @@ class Wire:
 
     @property
     def framing(self) -> AnyFraming | None:
-        """Framing that puts each frame into packets of its own; ``None`` for a kind of link without theory.
+        """Framing of lone frames, which share no packets; ``None`` for a kind of link without theory.
 
-        On Ethernet every protocol except UDP and direct Ethernet counts as TCP.
+        On Ethernet, every protocol except UDP and direct Ethernet has the framing of TCP.
 
         Raises
         ------
         DatasetError
-            If a link of such a kind has a line rate.
+            If a link without theory has a line rate.
         """
         link, mtu = self.link, self.link.mtu_bytes
         if link.kind == "ethernet":
@@ -89,9 +89,9 @@ class Wire:
         return self.link.kind == "ethernet" and self.protocol not in FRAMED
 
     def serialisation_s(self, payload_bytes: Floats) -> Floats:
-        """Time [s] for which a frame occupies the wire, the gap between packets included.
+        """Time [s] for which a frame occupies the wire, with the gaps between packets.
 
-        The result has the shape of the payloads [B].  Use this time to compute rates; for delays use `lone_frame_s`.
+        The result has the shape of the payloads [B].  Use this time for rates, and `lone_frame_s` for delays.
         """
         rate, framing = self.link.line_rate_bps, self.framing
         if rate is None or framing is None:
@@ -101,8 +101,8 @@ class Wire:
     def lone_frame_s(self, payload_bytes: Floats) -> Floats:
         """Least time [s] from the first to the last bit of a lone frame, in the shape of the payloads [B].
 
-        The gap behind the last packet is not included.  A token bucket passes a burst of its depth immediately: traffic
-        with burst σ and rate ρ (R. L. Cruz, A calculus for network delay, IEEE Trans. Information Theory 37, 1991).
+        The gap behind the last packet is not included.  A burst up to the depth of a token bucket takes no time (traffic
+        with burst σ and rate ρ: R. L. Cruz, A calculus for network delay, IEEE Trans. Information Theory 37, 1991).
         """
         rate, framing = self.link.line_rate_bps, self.framing
         if rate is None or framing is None:
@@ -118,7 +118,7 @@ class Wire:
         return theory.packets(self._carried(payload_bytes), framing).astype(np.float64)
 
     def least_packets(self, payload_bytes: Floats) -> Floats:
-        """Least number of packets per frame, in the shape of the payloads [B]; merged streams fill their packets."""
+        """Number of packets per frame if merged frames fill all packets, in the shape of the payloads [B]."""
         if not self.merges:
             return self.packets(payload_bytes)
         full = self._full_packets()
@@ -135,7 +135,7 @@ class Wire:
     def goodput_bound_bps(self, payload_bytes: Floats, serialisation_s: Floats) -> Floats:
         """Greatest goodput [b/s] that the wire allows, in the shape of the payloads [B].
 
-        For TCP, and for protocols that run over TCP or batch frames, the bound holds for full packets.
+        For TCP, and for protocols that run over TCP or batch frames, it is the bound of full packets.
         """
         rate = self.link.line_rate_bps
         if rate is None:
@@ -155,7 +155,7 @@ class Wire:
         return self.with_headers and self.protocol == ZEROMQ
 
     def _carried(self, payload_bytes: Floats) -> Ints:
-        """Size of frames with the headers of the messaging library [B], as the transport protocol carries them."""
+        """Size of frames with the headers of the messaging library [B], which the transport protocol carries."""
         framed = ethernet.framed_bytes(payload_bytes) if self._has_header else payload_bytes
         return framed.astype(np.int64)
 
@@ -183,10 +183,10 @@ def frames_on_wire(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Compute how frames of a protocol travel on the wire of a dataset.
 
-    Returns four arrays for frames with their headers: packets, least packets, delay [s] and least interval [s].  A
-    payload that is too large counts as the greatest possible payload.  The delay is the time of a lone frame on the
-    wire, without a burst that passes immediately.  Least packets and least interval hold for a merged stream.  Both may
-    be less than a lone frame needs.
+    Returns four arrays for frames with their headers: packets, least packets, delay [s] and least interval [s].  The
+    delay is the time of a lone frame on the wire, without a burst that passes immediately.  Least packets and least
+    interval are those of a stream that merges frames, and may be less than a lone frame needs.  A payload that is too
+    large has the results of the greatest possible payload.
     """
     path = wire(data, protocol, options, with_headers=True)
     possible = np.minimum(payload_bytes, path.greatest_payload_bytes() or np.inf)
