@@ -114,5 +114,5 @@ at_most = "1 ms"
     )
     found = recommend(path)
     assert found.states_devices
-    assert page_of(found).basis == "theory and devices as stated"
-    assert page_of(predict(load(path))).basis == "theory and devices as stated"
+    assert page_of(found).basis == "theory and stated times of devices"
+    assert page_of(predict(load(path))).basis == "theory and stated times of devices"

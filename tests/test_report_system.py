@@ -408,7 +408,7 @@ def test_the_appendix_has_the_parts_of_each_time(render: Callable[[Page], str]) 
     total = format_seconds(sum(judged.parts.values()), 3)
     assert list(parts_rows(found)) == [("in time", "to-h0", network, "100 µs", "0 s", total)]
     text = render(page(found, file="a.html"))
-    for part in (network, "100 µs", total, "devices as stated", "data sheet, page 3"):
+    for part in (network, "100 µs", total, "stated times of devices", "data sheet, page 3"):
         assert part in text
     assert "theory alone" not in text.lower()
 

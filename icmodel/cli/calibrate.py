@@ -126,7 +126,7 @@ class CalibrationOptions:
         "SHARE", "Ignore runs that lost more than this share of a core to the hypervisor."
     )
     seed: int = option_field("N", "Seed of the random generator that chooses runs.", default=1)
-    variant: str = option_field("NAME", "Variant of the model for the error.", default="hybrid")
+    variant: str = option_field("NAME", "Variant of the model to score.", default="hybrid")
 
     def settings(self) -> dict[str, object]:
         """Return the options as arguments of `icmodel.calibrate.Settings`, in SI units."""
@@ -342,9 +342,8 @@ def step_lines(state: Progress) -> list[str]:
         return [f"{runs}: error {percent_text(state.error)} ({errors}){verdict}"]
     if state.last is not None and state.runs == EARLY and 2 * state.disturbed > EARLY:
         return [
-            f"the hypervisor disturbed {state.disturbed} of the first {state.runs} runs, and these "
-            "are not used: interrupt and start again in a quieter hour, or allow more with "
-            "--most-steal"
+            f"the hypervisor disturbed {state.disturbed} of the first {state.runs} runs, so they are not "
+            "used: start again in a quieter hour, or allow more with --most-steal"
         ]
     return []
 

@@ -122,8 +122,7 @@ def compare(
     RoCE, InfiniBand and RapidIO. A row has a verdict and its basis. If the verdict is undecided, the
     row also has the measurement that would decide. The rows use all bundled datasets, or only those
     of --dataset. Exit codes: 0 one interconnect meets everything, 1 none meets everything,
-    3 undecided. -o FILE writes a table or JSON, or a report with a one-page summary: .pdf, .html or
-    .md.
+    3 undecided. -o FILE writes a table or JSON, or a report with a one-page summary (.pdf, .html, .md).
 
     With --rates, the interconnects are ranked at these line rates in four classes: carries the use case,
     only the hosts are undecided, measured hosts fail, impossible. Each interconnect has its headroom,

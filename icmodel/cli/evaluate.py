@@ -71,10 +71,11 @@ def evaluate(
     """Judge a use case: each requirement met, not met or undecided, with margin and reason.
 
     All candidates of the use case are judged. The verdict is that of the default candidate, or of --candidate. Exit
-    codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted numbers. -o FILE writes a report with a
-    one-page summary: .pdf, .html (opens offline) or .md. .json has the numbers. .xlsx has sheets of verdicts, answers,
-    intervals, basis and sources. .xml is JUnit: a test case for each requirement, which fails unless the requirement is
-    met.
+    codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted numbers.
+
+    -o FILE writes a report with a one-page summary: .pdf, .html (opens offline) or .md. A .json file has the numbers.
+    An .xlsx file has sheets of verdicts, answers, intervals, basis and sources. An .xml file is JUnit: each requirement
+    is a test case, and fails unless it is met.
 
     --against FILE shows the changes since an earlier result: verdicts, requirements, limits, datasets,
     and numbers outside their earlier interval. The exit codes are then 0 for the same verdicts, 1 for a

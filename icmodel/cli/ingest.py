@@ -219,7 +219,7 @@ def _work_sections(work: Sequence[OwnWork]) -> list[Section]:
         options.append(f"{one.protocol}: {option}")
     columns = ("protocol", "adds at", "a frame", "a byte", "from payloads")
     return [
-        Section("Time of the tool beyond the hosts' own", Table(columns, tuple(rows))),
+        Section("Time per frame that the tool adds", Table(columns, tuple(rows))),
         Section("Options for a question, with --variant hybrid", tuple(options)),
     ]
 

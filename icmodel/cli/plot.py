@@ -99,7 +99,7 @@ def plot(
 
 
 def greatest_payload(data: Dataset, protocol: str, question: Question) -> str:
-    """Return the greatest measured payload of a protocol as text; the default of a plot over payload."""
+    """Return the greatest measured payload of a protocol as text. It is the default of a plot over payload."""
     if question.rate is not None:
         raise ScenarioError(
             "a plot over payload keeps the requested goodput constant, and --rate alone does not "

@@ -75,7 +75,7 @@ Solve = Annotated[
     option(
         "solve",
         "PARAMETER",
-        "Find the least rate, payload or cores for a goodput of --goodput RATE.",
+        "Find the least rate, payload or cores for the goodput of --goodput.",
     ),
 ]
 Goodput = Annotated[

@@ -60,9 +60,10 @@ def recommend(
     scored, and the best ones are predicted in full. The answer shows the Pareto-optimal designs in
     CPU, latency, headroom, number of interfaces and cost. It also shows the fewest changes of the
     file's own design that meet all requirements. Exit codes: 0 a design surely meets all requirements,
-    3 a design may meet them, 1 no design meets them. -o FILE writes .json, .txt or .xlsx, or a report
-    with a one-page summary: .pdf, .html or .md. --workers predicts designs in processes, --cluster on
-    a Dask cluster; the answer is the same.
+    3 a design may meet them, 1 no design meets them.
+
+    -o FILE writes .json, .txt or .xlsx, or a report with a one-page summary: .pdf, .html or .md.
+    --workers predicts designs in processes, --cluster on a Dask cluster; the answer is the same.
 
     \b
     icmodel recommend imaging

@@ -136,9 +136,11 @@ def predict(
 
     The requirements of the system, or of its use case, are judged for each stream. A hard requirement
     is judged by the worst-case bound, if one is known. Exit codes: 0 met, 1 not met, 3 undecided.
+
     -o FILE writes a report with a one-page summary: .pdf, .html (opens offline) or .md (with the
-    drawing in a separate file). .json and .xlsx have the numbers. .svg is the drawing alone. .xml is
-    JUnit: a test case for each requirement of a stream or device, which fails unless it is met.
+    drawing in a separate file). A .json or .xlsx file has the numbers. An .svg file is the drawing
+    alone. An .xml file is JUnit: each requirement of a stream or device is a test case, and fails
+    unless it is met.
 
     --against FILE shows the changes since an earlier result: verdicts, requirements, limits, datasets,
     and numbers outside their earlier interval. The exit codes are then 0 for the same verdicts, 1 for a

@@ -42,7 +42,7 @@ Scale = Annotated[
     option(
         "scale",
         "K",
-        "Slow-down factor: all rates are divided, and all periods multiplied, by K.",
+        "Slow-down factor: divides all rates by K, and multiplies all periods by K.",
         "the least that fits this machine",
     ),
 ]

@@ -48,7 +48,7 @@ class Cell:
 class Table:
     """Table with a caption. The columns named in ``numbers`` are right-aligned.
 
-    The caption and the column names may be empty. In plain text, empty ones have no line.
+    The caption and the column names may be empty. Then they have no line in plain text.
     """
 
     caption: str

@@ -212,7 +212,7 @@ def _changes(evaluation: Evaluation) -> Iterator[str]:
         margin = margin_text(decisive.verdict)
         yield f"{margin_clause(decisive.title, margin)}; a loss of more than that changes the verdict."
         if settle := settling_measurement(chosen):
-            yield f"A measurement could move the verdict: {settle}."
+            yield f"A measurement could change the verdict: {settle}."
         return
     for one in evaluation.candidates:
         if one.outcome == MET:

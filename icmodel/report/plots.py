@@ -226,7 +226,7 @@ def _payloads(model: Model, scenario: Scenario) -> list[float]:
 def _loads(model: Model, here: Prediction) -> list[float]:
     """Return the loads to plot [b/s]: evenly spaced, benchmarked, requested, and the greatest achieved load.
 
-    A request that is too small for a linear axis adds loads on a log scale, from a third of the request.
+    If the request is too small for a linear axis, loads on a log scale are added. They begin at a third of the request.
     """
     last = greatest_load_bps(model, here)
     loads = {last * (step + 1) / STEPS for step in range(STEPS)} | {last / (8 * STEPS)}

@@ -134,9 +134,9 @@ def conclude(found: Recommendation) -> Conclusion:
 
 
 def _best(found: Recommendation) -> Checked:
-    """Return the design for the first page: the first that meets all requirements.
+    """Return the design for the first page.
 
-    Without one, the first that may meet them is returned; without that, the system file's own design.
+    Designs that meet all requirements come first, then designs that may meet them, then the file's own design.
     """
     return next(iter((*found.front, *found.undecided)), found.own)
 
@@ -376,7 +376,7 @@ def searched_lines(found: Recommendation) -> Iterator[str]:
         (search.fail, "surely fail"),
         (search.undecided, "are undecided at best"),
         (counts.contradictory, "contradict themselves"),
-        (counts.dominated, "have a stream with a choice that is nowhere better than another"),
+        (counts.dominated, "use a choice that is nowhere better than another choice"),
         (counts.far, far),
     ]
     parts = [f"{search.may_meet} may meet all", *(f"{n} {what}" for n, what in left_out if n)]

@@ -300,7 +300,7 @@ def latency_parts(
 def changes(found: SystemPrediction, groups: Groups) -> Iterator[str]:
     """Yield sentences on changes and measurements that would change the verdict on a system."""
     if not groups:
-        yield "A requirement, or a rate of a stream. Without either, nothing can be judged."
+        yield "A requirement, or a rate of a stream; without both, nothing can be judged."
         return
     worst = next(iter(groups.values()))[0]
     if found.verdict == MET:
@@ -308,7 +308,7 @@ def changes(found: SystemPrediction, groups: Groups) -> Iterator[str]:
         yield f"{clause}; a loss of more than that changes the verdict."
     else:
         file = found.system.file or found.system.name
-        yield f"The fewest changes that meet all requirements; to find them: icmodel recommend {shlex.quote(file)}."
+        yield f"icmodel recommend {shlex.quote(file)} finds the fewest changes that meet all requirements."
     for name, some in groups.items():
         if some[0].verdict.outcome == NOT_MET:
             yield f"“{name}” at {about(some[0])}: {_remedy(found, some[0])}."

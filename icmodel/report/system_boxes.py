@@ -315,7 +315,7 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     """Place boxes and route the cables between them. Columns follow hops; rows follow neighbours.
 
     A forwarding box has several neighbours. Its column is its number of hops from one end of the system. A box with a
-    single neighbour is beside that neighbour: on the left in the first forwarding column, on the right in all others.
+    single neighbour is beside this neighbour: on its left in the first forwarding column, on its right in all others.
     So a cable joins boxes in the same or in neighbouring columns, and crosses no box. A ring or mesh may have longer
     cables.
 

@@ -396,7 +396,7 @@ def ground_text(datasets: Iterable[str], states_devices: bool) -> str:
     """
     named = ", ".join(datasets)
     if states_devices:
-        return f"{named or 'theory'} and devices as stated"
+        return f"{named or 'theory'} and stated times of devices"
     return named or "theory alone"
 
 

@@ -41,7 +41,7 @@ The key is a number for surface and slot, multiplied by this factor, plus the pa
 INFINITY = 1e300
 """Number in place of infinity, which spreadsheets lack."""
 SAME = 1e-13
-"""Maximum relative deviation of two equal polynomials."""
+"""Relative deviation within which two polynomials count as equal."""
 TIMES = ("latency_", "rtt_")
 OF_PROCESSOR = (
     *UTILISATIONS,
@@ -293,7 +293,7 @@ def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tup
 
 
 def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
-    """Return a mask of the cells with the polynomial and the basis of the previous cell.
+    """Return a mask: true for a cell with the same polynomial and basis as the previous cell.
 
     The axes of the mask are slots, surfaces and cells.
     """

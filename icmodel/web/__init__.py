@@ -1,9 +1,16 @@
 """Server of the workbench: pages in ``static``, and the HTTP API under ``/api/v1``.
 
-Modules in the order of a request: ``place`` (address and token), ``server`` (application and process), ``guard``
-(access checks and limits), ``bodies`` (request bodies), ``api`` (routes), ``work`` (models, threads and worker
-processes), ``jobs`` (long computations), ``problems`` (errors as documents). ``docs_page`` describes the API.
+Modules in the order of a request:
 
-The pages need further routes: ``pages``, with ``whatif`` (answers and curves) and ``reports`` (blocks of reports as
-JSON).
+- ``place``: address, listening socket and token
+- ``server``: application and process
+- ``guard``: access checks and limits of requests
+- ``bodies``: request bodies
+- ``api``: routes of the API; ``docs_page`` describes them
+- ``work``: models in memory, threads and worker processes
+- ``jobs``: long computations in worker processes
+- ``problems``: errors as documents
+
+``pages`` has further routes for the pages. Its answers come from ``whatif`` (answers and curves) and ``reports``
+(blocks of reports).
 """
