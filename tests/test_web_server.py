@@ -21,7 +21,7 @@ from icmodel.web import server as server_module
 from icmodel.web import work
 from icmodel.web.place import Place, listen
 from icmodel.web.problems import Problem
-from icmodel.web.work import Workshop
+from icmodel.web.work import Executor
 from web_case import Server, problem, serving
 
 QUESTION = {"payload": "1448 B", "rate": "6700/s"}
@@ -170,9 +170,9 @@ def test_long_work_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "LONGEST_S", 3.0)
 
     async def ask() -> float:
-        shop, start = Workshop(), time.monotonic()
+        executor, start = Executor(), time.monotonic()
         with pytest.raises(Problem, match="takes longer than 3 s") as refused:
-            await shop.long(sleep, 60.0)
+            await executor.long(sleep, 60.0)
         assert refused.value.status == 503
         return time.monotonic() - start
 
@@ -181,24 +181,24 @@ def test_long_work_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_hungry_work_is_refused() -> None:
     async def ask() -> None:
-        shop = Workshop()
+        executor = Executor()
         with pytest.raises(Problem, match="needs more than 2 GiB") as refused:
-            await shop.long(hoard, 2 * work.MOST_MEMORY)
+            await executor.long(hoard, 2 * work.MOST_MEMORY)
         assert refused.value.status == 503
-        assert await shop.long(sleep, 0.0) == b"done"
+        assert await executor.long(sleep, 0.0) == b"done"
 
     anyio.run(ask)
 
 
 def test_a_full_queue_says_so() -> None:
     async def ask() -> None:
-        shop = Workshop(threads=1, processes=1, waiting=2)
+        executor = Executor(threads=1, processes=1, waiting=2)
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
-                tasks.start_soon(shop.quick, sleep, 0.5)
+                tasks.start_soon(executor.quick, sleep, 0.5)
             await anyio.sleep(0.1)
             with pytest.raises(Problem, match="2 requests wait already") as refused:
-                await shop.quick(sleep, 0.0)
+                await executor.quick(sleep, 0.0)
             assert refused.value.status == 429
 
     anyio.run(ask)

@@ -35,7 +35,7 @@ from icmodel.verify import folder as verified
 from icmodel.web import guard
 from icmodel.web.place import Place
 from icmodel.web.server import make_app
-from icmodel.web.work import Ts, Workshop
+from icmodel.web.work import Executor, Ts
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / "tests" / "cases"
@@ -495,8 +495,8 @@ def mastheads() -> Iterator[Sequence[bytes]]:
 # --- the HTTP API -----------------------------------------------------------------------------
 
 
-class Here(Workshop):
-    """Workshop that runs long jobs in this process, so that coverage and memory are seen."""
+class Here(Executor):
+    """Executor that runs long jobs in this process, so that coverage and memory are seen."""
 
     async def long(self, function: Callable[[Unpack[Ts]], bytes], *words: *Ts) -> bytes:
         """Answer in a thread."""

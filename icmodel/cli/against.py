@@ -64,7 +64,7 @@ def compared(
     return changes_since(earlier, document, str(against))
 
 
-def tell(
+def print_changes(
     changes: Changes, document: Mapping[str, Any], against: Path, *, update: bool, as_json: bool
 ) -> int:
     """Print the changes since an earlier result, and return the exit code.

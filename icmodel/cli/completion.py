@@ -158,7 +158,7 @@ def sentence(text: str) -> str:
     return re.split(r"(?<=[a-z)\"])(?<!\be\.g)(?<!\bi\.e)\.(?: |$)", plain)[0].rstrip(".")
 
 
-def taken_values(commands: tuple[Command, ...]) -> dict[tuple[str, ...], list[str]]:
+def options_by_values(commands: tuple[Command, ...]) -> dict[tuple[str, ...], list[str]]:
     """Return the options by their list of offered values, each with its command: ``icmodel predict:--dataset``."""
     places: dict[tuple[str, ...], list[str]] = {}
     for command in commands:
@@ -169,7 +169,7 @@ def taken_values(commands: tuple[Command, ...]) -> dict[tuple[str, ...], list[st
     return places
 
 
-def bare_words(command: Command) -> tuple[str, ...]:
+def next_words(command: Command) -> tuple[str, ...]:
     """Return the possible next words after a command: its subcommands, or values of its argument."""
     return command.commands or tuple(value for one in command.arguments for value in one.values)
 
@@ -216,13 +216,13 @@ def bash_script(commands: tuple[Command, ...]) -> str:
     rows = []
     for one in commands:
         options = " ".join(name for option in one.options for name in option.names)
-        words = " ".join(bare_words(one))
+        words = " ".join(next_words(one))
         rows.append(
             f"        {quoted(one.path)}) options={quoted(options)} values={quoted(words)} ;;"
         )
     values = [
         f"        {'|'.join(map(quoted, places))}) values={quoted(' '.join(words))} ;;"
-        for words, places in taken_values(commands).items()
+        for words, places in options_by_values(commands).items()
     ]
     return BASH.format(
         version=__version__,
@@ -280,12 +280,12 @@ def zsh_script(commands: tuple[Command, ...]) -> str:
         inner = " ".join(
             quoted(f"{name}:{sentence(texts[f'{one.path} {name}'])}") for name in one.commands
         )
-        words = " ".join(() if one.commands else map(quoted, bare_words(one)))
+        words = " ".join(() if one.commands else map(quoted, next_words(one)))
         rows.append(
             f"        {quoted(one.path)}) options=({options}) commands=({inner}) values=({words}) ;;"
         )
     values = []
-    for taken, places in taken_values(commands).items():
+    for taken, places in options_by_values(commands).items():
         names = " ".join(quoted(word) for word in taken if word != FILES)
         body = [
             f"compadd -- {names}" if names else "",

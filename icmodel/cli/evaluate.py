@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from icmodel.cli.against import Against, Update, compared, earlier_result, tell
+from icmodel.cli.against import Against, Update, compared, earlier_result, print_changes
 from icmodel.cli.options import (
     AsJson,
     DatasetName,
@@ -108,7 +108,7 @@ def evaluate(
         if as_json or changes is not None:
             say_written(output)
     if changes is not None and against is not None:
-        return tell(changes, document, against, update=update, as_json=as_json)
+        return print_changes(changes, document, against, update=update, as_json=as_json)
     if as_json:
         print_text(json_text(document))
     elif output is None:

@@ -47,11 +47,11 @@ from icmodel.estimate import BASES, BOTTLENECKS, Estimate, estimated, plural
 from icmodel.model import Model
 from icmodel.questions.sweeping import (
     Grid,
-    GridWishes,
+    GridOptions,
     answer_grid,
-    asked_grid,
     grid_document,
     name_of,
+    sweep_request,
 )
 from icmodel.questions.words import DEFAULT_DATASET, Question, split_names
 from icmodel.sweep.files import (
@@ -166,8 +166,8 @@ def sweep(
         )
     check_workers(workers, cluster)
     model = Model(dataset, variant, cache=not no_cache)
-    wishes = GridWishes(tuple(split_names(metric)), extrapolate, allow_gaps)
-    asked = asked_grid(model.data, question, split_names(protocol), wishes)
+    grid_options = GridOptions(tuple(split_names(metric)), extrapolate, allow_gaps)
+    asked = sweep_request(model.data, question, split_names(protocol), grid_options)
     if output is not None and in_blocks:
         points = asked.points(model)
         large = points > MOST_IN_MEMORY or output.suffix.lower() == ZARR

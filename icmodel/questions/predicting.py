@@ -64,8 +64,8 @@ def answer(
     Examples
     --------
     >>> question = Question(payload="65535 B", cores="4")
-    >>> wishes = Extras(solve="rate", goodput="3.54 Gb/s")
-    >>> answer(Model("ethernet-10g-2012"), question, extras=wishes)[1]
+    >>> extras = Extras(solve="rate", goodput="3.54 Gb/s")
+    >>> answer(Model("ethernet-10g-2012"), question, extras=extras)[1]
     'the least rate that carries 3.54 Gb/s: 6753/s'
     """
     check_pairs(extras)

@@ -27,7 +27,7 @@ REPORTED_POINTS = 4096
 Progress = Callable[[int, int], None]
 
 
-class GridWishes(NamedTuple):
+class GridOptions(NamedTuple):
     """Options of a sweep: metrics (empty for all), and treatment of points outside the measured range."""
 
     metrics: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class GridWishes(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class AskedGrid:
+class SweepRequest:
     """Arguments of `icmodel.sweep`. ``metrics`` are the requested metrics, empty for all."""
 
     ranges: Mapping[str, Any]
@@ -53,9 +53,9 @@ class AskedGrid:
         return len(grid_of(model, self.ranges, self.outside, self.wanted, intervals=True))
 
 
-def asked_grid(
-    data: Dataset, question: Question, protocols: Sequence[str], wishes: GridWishes
-) -> AskedGrid:
+def sweep_request(
+    data: Dataset, question: Question, protocols: Sequence[str], grid_options: GridOptions
+) -> SweepRequest:
     """Convert a question with ranges to the arguments of a sweep.
 
     If ``protocols`` is empty, the dataset's default protocol is used.
@@ -63,9 +63,9 @@ def asked_grid(
     Raises
     ------
     ScenarioError
-        If the question has no payload, or the wishes contradict each other.
+        If the question has no payload, or the options contradict each other.
     """
-    if wishes.extrapolate and wishes.allow_gaps:
+    if grid_options.extrapolate and grid_options.allow_gaps:
         raise ScenarioError("--extrapolate and --allow-gaps are both given: give only one")
     if question.payload is None:
         raise ScenarioError(
@@ -76,11 +76,17 @@ def asked_grid(
         "protocol": ",".join(protocols) or data.default_protocol,
         **question.texts(),
     }
-    outside = "extrapolate" if wishes.extrapolate else "nan" if wishes.allow_gaps else "refuse"
-    return AskedGrid(ranges, outside, wishes.metrics)
+    outside = (
+        "extrapolate"
+        if grid_options.extrapolate
+        else "nan"
+        if grid_options.allow_gaps
+        else "refuse"
+    )
+    return SweepRequest(ranges, outside, grid_options.metrics)
 
 
-def answer_grid(model: Model, asked: AskedGrid, progress: Progress | None = None) -> Grid:
+def answer_grid(model: Model, asked: SweepRequest, progress: Progress | None = None) -> Grid:
     """Predict all points of a sweep.
 
     Raises
@@ -94,7 +100,7 @@ def answer_grid(model: Model, asked: AskedGrid, progress: Progress | None = None
     --------
     >>> model = Model("ethernet-10g-2012")
     >>> question = Question(payload="64 B, 1448 B", cores="1,4")
-    >>> grid = answer_grid(model, asked_grid(model.data, question, [], GridWishes()))
+    >>> grid = answer_grid(model, sweep_request(model.data, question, [], GridOptions()))
     >>> grid.swept, len(grid_document(grid)["points"])
     (['payload_bytes', 'cores'], 4)
     """

@@ -101,7 +101,7 @@ AXES = {"payload": "payload_bytes", "load": "requested_goodput_bps", "cores": "c
 """Axis of a plot -> scenario field that varies along the axis."""
 STEPS = 48
 """Number of evenly spaced points along the x axis of a plot, in addition to the benchmarked points."""
-PAST = 1.0005
+OVERLOAD_START = 1.0005
 """Ratio of the first plotted load in overload to the greatest achieved load.
 
 A ratio close to 1 shows the start of overload as a jump.
@@ -232,7 +232,7 @@ def _loads(model: Model, here: Prediction) -> list[float]:
     loads = {last * (step + 1) / STEPS for step in range(STEPS)} | {last / (8 * STEPS)}
     loads |= {row.load_bps or 0.0 for row in answering_rows(model, here.scenario).points}
     greatest_bps = _greatest_achieved_bps(model, here.scenario)
-    loads |= {greatest_bps, greatest_bps * PAST} if greatest_bps else set()
+    loads |= {greatest_bps, greatest_bps * OVERLOAD_START} if greatest_bps else set()
     if here.scenario.rate_fps is not None:
         request_bps = here.scenario.requested_goodput_bps
         loads.add(request_bps)

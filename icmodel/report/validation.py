@@ -117,11 +117,11 @@ def words(found: Validation) -> list[str]:
 
 # --- verdicts ---------------------------------------------------------------------------------
 
-Tried = tuple[Trial, Score, Verdict]
+JudgedScore = tuple[Trial, Score, Verdict]
 """Trial (one kind of cross-validation fold), the score of one metric in it, and the verdict on its coverage."""
 
 
-def verdicts(found: Validation) -> list[Tried]:
+def verdicts(found: Validation) -> list[JudgedScore]:
     """Judge the coverage of each metric, the worst first.
 
     Only folds that resemble a user's questions (`LIKE_QUESTIONS`) are judged. Without such folds, all folds are judged.
@@ -140,14 +140,14 @@ def verdicts(found: Validation) -> list[Tried]:
                 share = Estimate(*ends, "measured", "", ("measured",))
             judged.append((trial, tested.score, judge(required, share)))
 
-    def rank(one: Tried) -> tuple[int, float]:
+    def rank(one: JudgedScore) -> tuple[int, float]:
         margin = one[2].margin
         return -OUTCOMES.index(one[2].outcome), math.inf if math.isnan(margin) else margin
 
     return sorted(judged, key=rank)
 
 
-def conclude(found: Validation, judged: Sequence[Tried]) -> Conclusion:
+def conclude(found: Validation, judged: Sequence[JudgedScore]) -> Conclusion:
     """Return the conclusion of a validation: whether enough rows lie inside their 90 % intervals."""
     outcome = worst_outcome([verdict.outcome for *_, verdict in judged])
     if not judged:
@@ -177,7 +177,7 @@ def conclude(found: Validation, judged: Sequence[Tried]) -> Conclusion:
     return Conclusion(outcome, sentence, tuple(part for part in parts if part[1]))
 
 
-def _front(found: Validation, judged: Sequence[Tried], line: str) -> Front:
+def _front(found: Validation, judged: Sequence[JudgedScore], line: str) -> Front:
     """Make the first page of a validation: table of metrics (the worst first), plot of errors, and doubts."""
     rows = []
     for trial, score, verdict in judged[:MOST_NUMBERS]:

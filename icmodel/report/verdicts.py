@@ -39,7 +39,7 @@ from icmodel.usecase import CandidateResult, Derivation, Evaluation, Finding, Ob
 
 JUDGED = "judged here"
 JUST_MET = "just met"
-MANIFOLD = 10.0
+MULTIPLE_ABOVE = 10.0
 """Relative margin above which a report shows a multiple of the limit in place of a percentage."""
 
 
@@ -348,7 +348,7 @@ def margin_text(verdict: Verdict) -> str:
     size = percent(abs(margin))
     if not requirement.limit:
         size = quantity(requirement.metric, abs(margin), 2)
-    if requirement.at_least and margin > MANIFOLD:
+    if requirement.at_least and margin > MULTIPLE_ABOVE:
         return f"room for {units.format_count(1 + margin, 3)} times as much"
     if margin > 0:
         return f"{size} to spare"

@@ -20,7 +20,7 @@ from icmodel.questions.predicting import (
     columns_document,
     refuse_others,
 )
-from icmodel.questions.sweeping import answer_grid, asked_grid, grid_document
+from icmodel.questions.sweeping import answer_grid, grid_document, sweep_request
 from icmodel.questions.words import DEFAULT_DATASET, parse_key_values, split_names
 from icmodel.scenario import Scenario
 from icmodel.schemas.datasets import (
@@ -46,7 +46,7 @@ from icmodel.system import load, system_names
 from icmodel.usecase import find_usecase, load_usecase, usecase_names
 from icmodel.web import bodies, jobs
 from icmodel.web.problems import Problem, answers, problem_of
-from icmodel.web.work import Workshop, check_dataset, dataset, warm_model
+from icmodel.web.work import Executor, check_dataset, dataset, warm_model
 
 POSTED = (400, 408, 413, 415)
 """HTTP statuses of refused requests with a body, besides those of all requests."""
@@ -107,13 +107,13 @@ class KeptValidation(Validation):
     kept: dict[str, Any]
 
 
-def workshop(request: Request) -> Workshop:
-    """Return the application's workshop: its threads and worker processes."""
-    shop: Workshop = request.app.state.workshop
-    return shop
+def executor_of(request: Request) -> Executor:
+    """Return the executor of the application: its threads and worker processes."""
+    executor: Executor = request.app.state.executor
+    return executor
 
 
-Shop = Annotated[Workshop, Depends(workshop)]
+SharedExecutor = Annotated[Executor, Depends(executor_of)]
 DatasetName = Annotated[str, Path(max_length=200, examples=[DEFAULT_DATASET])]
 UseCaseName = Annotated[str, Path(max_length=200, examples=["imaging"])]
 SystemName = Annotated[str, Path(max_length=200, examples=["lab-direct"])]
@@ -141,7 +141,7 @@ def found(name: str, find: Callable[[str], Any]) -> Any:
     responses=answers(PredictionSchema, *POSTED),
     summary="Predict one stream: every metric, and why",
 )
-async def predict(body: bodies.PredictBody, shop: Shop) -> Response:
+async def predict(body: bodies.PredictBody, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel predict --json`."""
 
     def work() -> bytes:
@@ -156,20 +156,20 @@ async def predict(body: bodies.PredictBody, shop: Shop) -> Response:
             )
         return jobs.body_of(prediction.to_dict())
 
-    return as_json(await shop.quick(work))
+    return as_json(await executor.quick(work))
 
 
 @router.post(
     "/sweep", responses=answers(Grid, *POSTED), summary="Predict a grid over any parameters"
 )
-async def sweep(body: bodies.SweepBody, shop: Shop) -> Response:
+async def sweep(body: bodies.SweepBody, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel sweep --json`, for up to 4000 points."""
 
     def work() -> bytes:
         warm = warm_model(body.dataset, body.variant)
         protocols = split_names(body.protocol)
         with warm.lock:
-            asked = asked_grid(warm.model.data, body.question(), protocols, body.wishes())
+            asked = sweep_request(warm.model.data, body.question(), protocols, body.grid_options())
             if (points := asked.points(warm.model)) > LARGEST_GRID:
                 raise ScenarioError(
                     f"the sweep has {points} points: ask the server for at most {LARGEST_GRID}, "
@@ -178,7 +178,7 @@ async def sweep(body: bodies.SweepBody, shop: Shop) -> Response:
             grid = answer_grid(warm.model, asked)
         return jobs.body_of(grid_document(grid))
 
-    return as_json(await shop.quick(work))
+    return as_json(await executor.quick(work))
 
 
 @router.post(
@@ -186,14 +186,14 @@ async def sweep(body: bodies.SweepBody, shop: Shop) -> Response:
     responses=answers(Comparison | Interconnects, *POSTED, 503),
     summary="Compare datasets, protocols or variants; or a use case everywhere",
 )
-async def compare(body: bodies.CompareBody, shop: Shop) -> Response:
+async def compare(body: bodies.CompareBody, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel compare --json`. For a use case, it has a row per interconnect."""
     names, question = split_names(body.dataset), body.question()
     if body.usecase is not None or body.toml is not None:
         others = {**question.texts(), "option": question.option, "variant": body.variant}
         refuse_others({**others, "protocol": body.protocol, "extrapolate": body.extrapolate})
         words = (body.usecase, body.toml, names, body.rates)
-        return as_json(await shop.long(jobs.compare_usecase, *words))
+        return as_json(await executor.long(jobs.compare_usecase, *words))
     if body.rates is not None:
         raise ScenarioError(RATES_ALONE)
 
@@ -210,7 +210,7 @@ async def compare(body: bodies.CompareBody, shop: Shop) -> Response:
         columns = answer_columns(question, datasets, protocols, variants, ask)
         return jobs.body_of(columns_document(columns))
 
-    return as_json(await shop.quick(work))
+    return as_json(await executor.quick(work))
 
 
 @router.post(
@@ -218,10 +218,10 @@ async def compare(body: bodies.CompareBody, shop: Shop) -> Response:
     responses=answers(Evaluation, *POSTED, 503),
     summary="Judge a use case: met, not met or undecided",
 )
-async def evaluate(body: bodies.EvaluateBody, shop: Shop) -> Response:
+async def evaluate(body: bodies.EvaluateBody, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel evaluate --json`."""
     words = (body.usecase, body.toml, body.dataset, body.variant, body.candidate, body.strict)
-    return as_json(await shop.long(jobs.evaluate, *words))
+    return as_json(await executor.long(jobs.evaluate, *words))
 
 
 @router.post(
@@ -229,10 +229,10 @@ async def evaluate(body: bodies.EvaluateBody, shop: Shop) -> Response:
     responses=answers(SystemPrediction, *POSTED, 503),
     summary="Predict every stream, link and device of a system",
 )
-async def system(body: bodies.PredictSystemBody, shop: Shop) -> Response:
+async def system(body: bodies.PredictSystemBody, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel system predict --json`."""
     words = (body.system, body.toml, body.dataset, body.variant, body.cycles)
-    return as_json(await shop.long(jobs.predict_system, *words))
+    return as_json(await executor.long(jobs.predict_system, *words))
 
 
 @router.post(
@@ -240,9 +240,9 @@ async def system(body: bodies.PredictSystemBody, shop: Shop) -> Response:
     responses=answers(CheckedSystem, *POSTED, 503),
     summary="Check the text of a system",
 )
-async def check_system(body: bodies.CheckBody, shop: Shop) -> Response:
+async def check_system(body: bodies.CheckBody, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel system check --json`."""
-    return as_json(await shop.long(jobs.check_system, body.toml))
+    return as_json(await executor.long(jobs.check_system, body.toml))
 
 
 @router.post(
@@ -250,10 +250,10 @@ async def check_system(body: bodies.CheckBody, shop: Shop) -> Response:
     responses=answers(Recommendation, *POSTED, 503),
     summary="Find designs of a system that meet its requirements",
 )
-async def recommend(body: bodies.SystemBody, shop: Shop) -> Response:
+async def recommend(body: bodies.SystemBody, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel recommend --json`."""
     words = (body.system, body.toml, body.dataset, body.variant)
-    return as_json(await shop.long(jobs.recommend, *words))
+    return as_json(await executor.long(jobs.recommend, *words))
 
 
 @router.post(
@@ -261,12 +261,12 @@ async def recommend(body: bodies.SystemBody, shop: Shop) -> Response:
     responses=answers(IngestedText, *POSTED, 503),
     summary="Make a dataset from other tools' results",
 )
-async def ingest(body: bodies.IngestBody, shop: Shop) -> Response:
+async def ingest(body: bodies.IngestBody, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel ingest --json`, with the files of the dataset under `folder`.
 
     The server stores nothing.
     """
-    return as_json(await shop.long(jobs.ingest, *body.asked()))
+    return as_json(await executor.long(jobs.ingest, *body.asked()))
 
 
 # --- lists and descriptions -------------------------------------------------------------------
@@ -289,14 +289,14 @@ async def index() -> Response:
 
 
 @router.get("/datasets", responses=answers(Datasets), summary="List the bundled datasets")
-async def datasets(shop: Shop) -> Response:
+async def datasets(executor: SharedExecutor) -> Response:
     """Return the output of `icmodel datasets list --json`."""
 
     def work() -> bytes:
         entries = [showing.dataset_entry(dataset(name)) for name in catalogue()]
         return jobs.body_of({"schema_version": 1, "datasets": entries})
 
-    return as_json(await shop.quick(work))
+    return as_json(await executor.quick(work))
 
 
 @router.get(
@@ -304,13 +304,13 @@ async def datasets(shop: Shop) -> Response:
     responses=answers(DatasetDocument, 404),
     summary="Show a dataset: axes, values, options, metrics and source",
 )
-async def show_dataset(name: DatasetName, shop: Shop) -> Response:
+async def show_dataset(name: DatasetName, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel datasets show --json`."""
 
     def work() -> bytes:
         return jobs.body_of(showing.dataset_document(found(name, dataset)))
 
-    return as_json(await shop.quick(work))
+    return as_json(await executor.quick(work))
 
 
 @router.get(
@@ -320,7 +320,7 @@ async def show_dataset(name: DatasetName, shop: Shop) -> Response:
 )
 async def points(
     name: DatasetName,
-    shop: Shop,
+    executor: SharedExecutor,
     protocol: Names = [],  # noqa: B006
     metric: Names = [],  # noqa: B006
     option: Annotated[list[str], Query(max_length=64, description="KEY=VALUE")] = [],  # noqa: B006
@@ -332,18 +332,18 @@ async def points(
         chosen = split_names(protocol), split_names(metric), parse_key_values(option)
         return jobs.body_of(showing.points_document(data, showing.select_rows(data, *chosen)))
 
-    return as_json(await shop.quick(work))
+    return as_json(await executor.quick(work))
 
 
 @router.get("/usecases", responses=answers(UseCases), summary="List the bundled use cases")
-async def usecases(shop: Shop) -> Response:
+async def usecases(executor: SharedExecutor) -> Response:
     """Return the output of `icmodel usecases list --json`."""
 
     def work() -> bytes:
         entries = [showing.usecase_entry(load_usecase(name)) for name in usecase_names()]
         return jobs.body_of({"schema_version": 1, "usecases": entries})
 
-    return as_json(await shop.quick(work))
+    return as_json(await executor.quick(work))
 
 
 @router.get(
@@ -351,7 +351,7 @@ async def usecases(shop: Shop) -> Response:
     responses=answers(UseCaseText, 404),
     summary="Show a use case, with its text",
 )
-async def show_usecase(name: UseCaseName, shop: Shop) -> Response:
+async def show_usecase(name: UseCaseName, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel usecases show --json`, and the TOML text under `toml`."""
 
     def work() -> bytes:
@@ -359,26 +359,26 @@ async def show_usecase(name: UseCaseName, shop: Shop) -> Response:
         text = find_usecase(name).read_text(encoding="utf-8")
         return jobs.body_of({**showing.usecase_document(case), "toml": text})
 
-    return as_json(await shop.quick(work))
+    return as_json(await executor.quick(work))
 
 
 @router.get("/systems", responses=answers(Systems), summary="List the bundled systems")
-async def systems(shop: Shop) -> Response:
+async def systems(executor: SharedExecutor) -> Response:
     """Return the output of `icmodel system list --json`."""
 
     def work() -> bytes:
         entries = [showing.system_entry(load(name)) for name in system_names()]
         return jobs.body_of({"schema_version": 1, "systems": entries})
 
-    return as_json(await shop.quick(work))
+    return as_json(await executor.quick(work))
 
 
 @router.get(
     "/systems/{name}", responses=answers(SystemText, 404), summary="Show a system, with its text"
 )
-async def show_system(name: SystemName, shop: Shop) -> Response:
+async def show_system(name: SystemName, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel system show --json`, and the TOML text under `toml`."""
-    return as_json(await shop.quick(found, name, jobs.show_system))
+    return as_json(await executor.quick(found, name, jobs.show_system))
 
 
 @router.get(
@@ -388,7 +388,7 @@ async def show_system(name: SystemName, shop: Shop) -> Response:
 )
 async def validation(
     name: DatasetName,
-    shop: Shop,
+    executor: SharedExecutor,
     variant: Annotated[str | None, Query(max_length=20)] = None,
     folds: Annotated[list[Kind], Query(max_length=8)] = [],  # noqa: B006
     most: Annotated[int, Query(ge=1, le=100, description="Folds of each kind")] = 12,
@@ -398,4 +398,4 @@ async def validation(
     The key `kept` holds the stored coverage of the dataset.
     """
     found(name, check_dataset)
-    return as_json(await shop.long(jobs.validate, name, variant, folds, most))
+    return as_json(await executor.long(jobs.validate, name, variant, folds, most))

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from icmodel.questions.ingesting import DatasetOptions, LabelOptions
 from icmodel.questions.predicting import Extras
-from icmodel.questions.sweeping import GridWishes
+from icmodel.questions.sweeping import GridOptions
 from icmodel.questions.words import (
     DEFAULT_DATASET,
     PROTOCOL_HELP,
@@ -141,9 +141,9 @@ class SweepBody(QuestionBody):
     extrapolate: bool = EXTRAPOLATE
     allow_gaps: bool = Field(False, description="Leave points outside the measured range empty.")
 
-    def wishes(self) -> GridWishes:
+    def grid_options(self) -> GridOptions:
         """Return the metrics, and the treatment of points outside the measured range."""
-        return GridWishes(tuple(split_names(self.metric)), self.extrapolate, self.allow_gaps)
+        return GridOptions(tuple(split_names(self.metric)), self.extrapolate, self.allow_gaps)
 
 
 class CompareBody(QuestionBody):

@@ -14,10 +14,17 @@ from icmodel.questions.curves import Form
 from icmodel.report import system_drawing as drawing
 from icmodel.schemas.parts import MistakeText
 from icmodel.web import reports
-from icmodel.web.api import POSTED, IngestedText, Shop, as_json, found, refuse_unknown_query
+from icmodel.web.api import (
+    POSTED,
+    IngestedText,
+    SharedExecutor,
+    as_json,
+    found,
+    refuse_unknown_query,
+)
 from icmodel.web.bodies import DATASET, Body, CheckBody, IngestBody, Toml, Word
 from icmodel.web.problems import answers as statuses
-from icmodel.web.whatif import Answers, Asked, Curves, CurvesAsked, answer, curve, form
+from icmodel.web.whatif import Answers, Curves, CurvesBody, QuestionsBody, answer, curve, form
 from icmodel.web.work import check_dataset
 
 router = APIRouter(
@@ -67,7 +74,7 @@ class SystemPage(Page):
     streams: list[dict[str, Any]]
 
 
-class AskedUseCase(Body):
+class UseCaseBody(Body):
     """TOML text of a use case, and options of its evaluation."""
 
     toml: Toml
@@ -76,14 +83,14 @@ class AskedUseCase(Body):
     strict: bool = False
 
 
-class AskedComparison(Body):
+class ComparisonBody(Body):
     """Use case for which interconnects are compared: the name of a bundled use case, or its TOML text."""
 
     usecase: Word | None = None
     toml: Toml | None = None
 
 
-class Left(Body):
+class ValidationBody(Body):
     """Dataset to validate, and variant of the model. The default variant is that of the dataset."""
 
     dataset: Word
@@ -98,10 +105,10 @@ class Left(Body):
     responses=statuses(Answers, *POSTED),
     summary="Answer questions with texts, verdicts and reasons",
 )
-async def answers(asked: Asked, shop: Shop) -> Answers:
+async def answers(asked: QuestionsBody, executor: SharedExecutor) -> Answers:
     """Answer up to eight questions. A question without an answer gets the reason instead."""
     questions = [(one, asked.requirements) for one in asked.questions]
-    return await shop.quick(lambda: Answers(answers=[answer(*one) for one in questions]))
+    return await executor.quick(lambda: Answers(answers=[answer(*one) for one in questions]))
 
 
 @router.post(
@@ -109,17 +116,21 @@ async def answers(asked: Asked, shop: Shop) -> Answers:
     responses=statuses(Curves, *POSTED),
     summary="Draw a metric along payload, load or cores",
 )
-async def curves(asked: CurvesAsked, shop: Shop) -> Curves:
+async def curves(asked: CurvesBody, executor: SharedExecutor) -> Curves:
     """Predict a metric along one parameter, with the benchmarked points."""
     wanted = (asked.over, asked.metric, asked.beyond)
-    return await shop.quick(lambda: Curves(curves=[curve(one, *wanted) for one in asked.questions]))
+    return await executor.quick(
+        lambda: Curves(curves=[curve(one, *wanted) for one in asked.questions])
+    )
 
 
 @router.get("/form", responses=statuses(Form, 404), summary="List choices and ranges of a dataset")
-async def show_form(dataset: Name, shop: Shop, variant: Name = "", protocol: Name = "") -> Form:
+async def show_form(
+    dataset: Name, executor: SharedExecutor, variant: Name = "", protocol: Name = ""
+) -> Form:
     """List protocols, variants, options, and the range of each parameter."""
     found(dataset, check_dataset)
-    return await shop.quick(form, dataset, variant, protocol)
+    return await executor.quick(form, dataset, variant, protocol)
 
 
 # --- reports ----------------------------------------------------------------------------------
@@ -130,10 +141,10 @@ async def show_form(dataset: Name, shop: Shop, variant: Name = "", protocol: Nam
     summary="Judge the text of a use case",
     responses=statuses(UseCasePage | Refused, *POSTED, 503),
 )
-async def usecase(body: AskedUseCase, shop: Shop) -> Response:
+async def usecase(body: UseCaseBody, executor: SharedExecutor) -> Response:
     """Judge a use case. If its text is wrong, return every mistake with its line."""
     words = (body.toml, body.dataset, body.candidate, body.strict)
-    return as_json(await shop.long(reports.usecase_page, *words))
+    return as_json(await executor.long(reports.usecase_page, *words))
 
 
 @router.post(
@@ -141,9 +152,9 @@ async def usecase(body: AskedUseCase, shop: Shop) -> Response:
     summary="Predict the text of a system",
     responses=statuses(SystemPage | Refused, *POSTED, 503),
 )
-async def system(body: CheckBody, shop: Shop) -> Response:
+async def system(body: CheckBody, executor: SharedExecutor) -> Response:
     """Predict and draw a system. If its text is wrong, return every mistake with its line."""
-    return as_json(await shop.long(reports.system_page, body.toml))
+    return as_json(await executor.long(reports.system_page, body.toml))
 
 
 @router.post(
@@ -151,12 +162,12 @@ async def system(body: CheckBody, shop: Shop) -> Response:
     summary="Judge a use case on every interconnect",
     responses=statuses(Page | Refused, *POSTED, 503),
 )
-async def compare(body: AskedComparison, shop: Shop) -> Response:
+async def compare(body: ComparisonBody, executor: SharedExecutor) -> Response:
     """Rank the interconnects for a use case, with reasons.
 
     If the text of the use case is wrong, return every mistake with its line.
     """
-    return as_json(await shop.long(reports.compare_page, body.usecase, body.toml))
+    return as_json(await executor.long(reports.compare_page, body.usecase, body.toml))
 
 
 @router.post(
@@ -164,24 +175,24 @@ async def compare(body: AskedComparison, shop: Shop) -> Response:
     summary="Make a dataset from other tools' results",
     responses=statuses(IngestedText | Refused, *POSTED, 503),
 )
-async def ingest(body: IngestBody, shop: Shop) -> Response:
+async def ingest(body: IngestBody, executor: SharedExecutor) -> Response:
     """Answer like /api/v1/ingest. If no file can be used, return the reason."""
-    return as_json(await shop.long(reports.ingested, *body.asked()))
+    return as_json(await executor.long(reports.ingested, *body.asked()))
 
 
 @router.get("/dataset", summary="Show a dataset as a page", responses=statuses(Page, 404))
-async def dataset(id: Name, shop: Shop) -> Response:  # noqa: A002
+async def dataset(id: Name, executor: SharedExecutor) -> Response:  # noqa: A002
     """Show metrics, ranges, coverage, hosts and sources of a dataset."""
     found(id, check_dataset)
-    return as_json(await shop.quick(reports.dataset_page, id))
+    return as_json(await executor.quick(reports.dataset_page, id))
 
 
 @router.post(
     "/validation", summary="Leave rows out and predict them", responses=statuses(Page, *POSTED, 503)
 )
-async def validation(body: Left, shop: Shop) -> Response:
+async def validation(body: ValidationBody, executor: SharedExecutor) -> Response:
     """Score a model on left-out rows: errors, coverage, and the worst points."""
-    return as_json(await shop.long(reports.validation_page, body.dataset, body.variant))
+    return as_json(await executor.long(reports.validation_page, body.dataset, body.variant))
 
 
 # --- style sheet of drawings ------------------------------------------------------------------

@@ -27,7 +27,7 @@ from icmodel.web.docs_page import docs_page
 from icmodel.web.guard import Guard
 from icmodel.web.place import Place
 from icmodel.web.problems import SCHEMAS, Problem, body_problem, problem_of
-from icmodel.web.work import Workshop
+from icmodel.web.work import Executor
 
 STATIC = Path(__file__).parent / "static"
 """Folder of the pages; every file in it is public."""
@@ -37,29 +37,29 @@ HEAD_S, IDLE_S = 10.0, 30
 """Time limits for the head of a request, and for an idle connection [s]."""
 
 
-def make_app(place: Place, workshop: Workshop | None = None) -> FastAPI:
+def make_app(place: Place, executor: Executor | None = None) -> FastAPI:
     """Make the application: the API, and the pages in ``static``.
 
     Parameters
     ----------
     place : Place
         Address of the server, with its token.
-    workshop : Workshop, optional
+    executor : Executor, optional
         Threads and worker processes for the answers.
     """
-    shop = workshop or Workshop()
+    executor = executor or Executor()
 
     @asynccontextmanager
     async def warmed(_: FastAPI) -> AsyncIterator[None]:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(shop.warm_up)
+            tasks.start_soon(executor.warm_up)
             yield
             tasks.cancel_scope.cancel()
 
     app = _Application(
         title="icmodel", version=__version__, docs_url=None, redoc_url=None, lifespan=warmed
     )
-    app.state.workshop = shop
+    app.state.executor = executor
     app.add_middleware(GZipMiddleware, minimum_size=COMPRESSED_BYTES, compresslevel=4)
     app.add_middleware(Guard, place=place)
     app.add_exception_handler(Problem, _answer_problem)

@@ -40,7 +40,7 @@ MOST_QUESTIONS = 8
 MOST_REQUIREMENTS = 12
 
 
-class Asked(Body):
+class QuestionsBody(Body):
     """Questions to answer, and requirements in words, such as ``mean latency ≤ 100 us``."""
 
     questions: list[Question] = Field(min_length=1, max_length=MOST_QUESTIONS)
@@ -193,7 +193,7 @@ def _judged(text: str, found: Prediction) -> Judged:
     )
 
 
-class CurvesAsked(Body):
+class CurvesBody(Body):
     """Request for curves: questions, a metric, and the parameter along which it is drawn."""
 
     questions: list[Question] = Field(min_length=1, max_length=MOST_QUESTIONS)

@@ -90,7 +90,7 @@ def _warm_model(name: str, variant: str) -> WarmModel:
 # --- threads and worker processes -------------------------------------------------------------
 
 
-class Workshop:
+class Executor:
     """Threads and worker processes of a server, each with a bounded queue."""
 
     def __init__(self, threads: int = 4, processes: int = 2, waiting: int = 64) -> None:
