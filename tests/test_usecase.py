@@ -1084,7 +1084,7 @@ def test_samples_in_several_frames_arrive_with_the_last(
 ) -> None:
     """100 kB within a millisecond, at the rate of 800 Mb/s or faster."""
     samples = 'kind = "samples"\nsize = "800000 bit"\nwithin = "1 ms"'
-    scenario = f'protocol = "tcp"\npayload = "{payload} B"\ncores = 4\n{rate}'
+    scenario = f'protocol = "tcp"\npayload = "{payload} B"\ncores=4\n{rate}'
     cpu = 'metric = "cpu_recv"\nat_most = "100 %"'
     text = document(requirement=cpu, stream="STREAM", scenario=scenario)
     text = text.replace("count = 4", "count = 1").replace("s = 4", "s = 1")
