@@ -27,7 +27,7 @@ TINY = 1e-300
 LEAST_ERROR = 1e-5
 """Least error of a prediction in log time; smaller errors are rounding errors."""
 PER_TYPICAL = 1.5
-"""Ratio of the standard deviation of errors to the power mean of order 1/2 of their sizes.
+"""Ratio of the standard deviation of errors to the power mean (order 1/2) of their absolute values.
 
 For normally distributed errors, the ratio is 1.48.
 """

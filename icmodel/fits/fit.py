@@ -341,7 +341,7 @@ First come the Gaussian processes in the order of the designs, then the methods 
 FREEDOM = 3.0
 """Degrees of freedom of Student's distribution for the noise of a measured row (assumed)."""
 MOST_ROWS = 96
-"""Greatest number of rows in one piece of the likelihood, whose time grows with their cube."""
+"""Greatest number n of rows in one piece of the likelihood; the computing time grows with n³."""
 MOST_PIECES = 3
 """Greatest number of pieces in the likelihood; more pieces take longer and change the result little."""
 

@@ -169,8 +169,8 @@ class Refiner:
         """Payloads [B] of a drawn curve: the measured payloads, the knots, and both ends.
 
         A curve at a limited load extends over all payloads that its configuration has at any load.
-        The fitted goodput, not the choice of measured payloads, then decides where the load is
-        achieved.
+        Then the fitted goodput decides at which payloads the load is achieved, not the choice of
+        measured payloads.
         """
         least, most = curve.payload_bytes[[0, -1]]
         if math.isfinite(curve.load_bps) and not curve.anywhere:
@@ -375,11 +375,11 @@ class Refiner:
         half: Floats,
         where: Where,
     ) -> Floats:
-        """Correction (n,) of a goodput's fitted log time, towards rows that the fit did not use.
+        """Correction (n,) of a goodput's fitted log time, towards measured rows that the fit misses.
 
-        For curves at the unlimited load, these rows are limited runs with a goodput above the fit's
-        interval.  For curves in overload, these rows are unlimited runs at the payloads next to
-        overload.
+        On curves at the unlimited load, these are rows of limited runs whose goodput is above the
+        fit's interval.  On curves in overload, these are rows of unlimited runs at the payloads next
+        to overload.
         """
         own = np.searchsorted(payload, curve.payload_bytes)
         loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]

@@ -38,7 +38,7 @@ INNERMOST = re.compile(r"[\[{][^\[\]{}]*[\]}]")
 """Pattern of an innermost JSON list or object, which is written on one line."""
 VARIABLE = "ICMODEL_CACHE"
 MOST_BYTES = 200 * 10**6
-"""Greatest size of the cache of fits [B]; the least recently used fits are removed to keep it."""
+"""Greatest size of the cache of fits [B]; if it is larger, the least recently used fits are removed."""
 TEXTS = ("protocol", "metric", "basis")
 """Columns of a dataset's points that the seal hashes as text."""
 IGNORED = ("line", "source")

@@ -39,7 +39,7 @@ FULLEST = 0.97
 """Greatest utilisation of a receiver in the formula for waiting times; a greater utilisation is clipped."""
 SENDER, RECEIVER = 0, 1
 BUSY = UTILISATIONS
-"""Names of the two utilisation metrics: one for the sender's cores, one for the receiver's cores."""
+"""Names of the utilisation metrics of the sender's cores and of the receiver's cores."""
 CODE = ("", "_cores", "_process_cores", "_user")
 """Endings of the names of processing-time metrics that include the application's work."""
 TIMES = ("latency_", "rtt_")
@@ -164,7 +164,7 @@ def flow(query: TableQuery) -> Flow:
 
 
 def with_work(time: CpuTime) -> CpuTime:
-    """Wrap a rule for processing time, so that it adds the application's own work per sent or received frame."""
+    """Wrap a rule for processing time: add the application's own work for each sent or received frame."""
 
     def time_with_work(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
         value, pace = time(query, metrics, load, flow), pace_of(query)

@@ -206,7 +206,7 @@ def utilisation(query: TableQuery, utilisations: Sequence[str], demand: Floats) 
 
 
 def benchmarked_loss(query: TableQuery) -> Floats:
-    """Look up the loss rate measured with an unlimited sender, at most 1; 0 for TCP, and if no loss was measured."""
+    """Look up the loss rate measured with an unlimited sender; 0 for TCP, and if no loss was measured."""
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
     found = query.all(["loss_rate"], query.unlimited)

@@ -1,8 +1,8 @@
 """Tables of the law `corrected`: curves through unchanged rows with errata corrected, and packet rates.
 
 Each metric has a table.  Further tables hold the best goodput of any load, the loss at limited loads, and shared
-goodputs.  If a load is not achieved at a payload, another point replaces the point of the load's curve at this payload
-(E14).  `hybrid` uses the same functions on fitted curves.
+goodputs.  If a payload does not achieve a load, its point on the curve of this load is replaced (E14).  `hybrid` uses
+the same functions on fitted curves.
 
 Below capacity, two frames share no packet.  At its limit, a stream fills its packets at every frame size (IC2012
 §6.1.1).  A *multiple* is the packet count of a host divided by theory's packet count for the same frames.
@@ -52,10 +52,7 @@ from icmodel.tables.left_out import interpolation_errors
 from icmodel.tables.wire import wire
 
 BEST, LIMITED_LOSS, ACHIEVED = "_best_goodput_bps", "_limited_loss_rate", "_achieved_share"
-"""Names of three tables: best goodput of all loads, loss at limited loads, and ratio of goodput to request.
-
-The ratio is that of achieved requests.
-"""
+"""Names of three tables: best goodput of all loads, loss at limited loads, and goodput / request of achieved requests."""
 
 
 def prepare(data: Dataset, request: TableRequest) -> Prepared:

@@ -172,7 +172,9 @@ def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
 
 
 def fit(data: Dataset, watch: Watch | None = None) -> Kept:
-    """Make all fits of a dataset, without stored fits, and draw the dataset's curves for all measured options.
+    """Make all fits of a dataset from its rows, and draw its curves for all measured options.
+
+    Stored fits are not used.
 
     ``watch`` is called after each fit with the number of finished fits and the total number of fits.
     """
@@ -203,7 +205,7 @@ def measured_options(data: Dataset) -> list[Options]:
 class FittedTables:
     """Maker of look-up tables whose curves are drawn from fits.
 
-    ``changes`` holds the changes of hosts and link, which are reasons for extrapolated predictions.
+    ``changes`` lists the differences of hosts and link from the dataset's, as the reason for extrapolation.
     """
 
     def __init__(self, data: Dataset, refiner: Refiner, changes: Sequence[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Answer arrays of questions: cut them into blocks, answer the blocks in threads, return columns of numbers."""
+"""Answer arrays of questions: cut them into blocks, answer the blocks in threads, and return columns of numbers."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ Reason = Callable[[Mapping[str, object]], str]
 BLOCK = 131_072
 """Number of questions computed together; a question with intervals counts as three.
 
-The columns of a block then stay in the processor's cache, and Python's own work is spread over many questions.
+With this number, the columns of a block stay in the processor's cache, and Python's own work per question is small.
 """
 HOSTS = ("line_rate_bps", "cpu_clock_ratio")
 OWN = 0.0
-"""Number that stands for "the dataset's own line rate" among line rates [b/s]."""
+"""Number that means "the dataset's own line rate" in a column of line rates [b/s]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class BatchOptions:
 def answer_columns(
     model: TableCache, questions: QuestionTable, batch: BatchOptions, reason: Reason
 ) -> dict[str, NDArray[np.generic]]:
-    """Answer a table of questions: name of the column -> answers in the shape of the questions.
+    """Answer a table of questions; the result maps names of columns to answers in the shape of the questions.
 
     See :meth:`icmodel.model.Model.predict_many`.
     """
@@ -151,7 +151,7 @@ class QuestionTable:
 def question_table(keywords: Mapping[str, object], protocols: tuple[str, ...]) -> QuestionTable:
     """Broadcast the parameters of `predict_many` to one table of questions.
 
-    A name with a unit suffix has numbers in SI. A name without a suffix has texts with a unit.
+    A keyword with a unit suffix has numbers in SI, and a keyword without a suffix has texts with a unit.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def question_table(keywords: Mapping[str, object], protocols: tuple[str, ...]) -
 
 
 def codes(axis: str, value: object, names: tuple[str, ...]) -> object:
-    """Convert the text of a protocol or option to an index into ``names``; arrays already contain such indices.
+    """Convert the text of a protocol or option to an index into ``names``; arrays already hold indices.
 
     Raises
     ------
@@ -244,9 +244,8 @@ def _groups(
 ) -> Iterator[tuple[TableCache, Options, Ints | None]]:
     """Group the questions that can use the same tables: yield tables, options and indices of each group.
 
-    Indices ``None`` mean all questions.
-
-    A question is refused if the variant does not support the requested hosts, link or work of the application.
+    Indices ``None`` mean all questions.  A question is refused if the variant does not support its hosts, its link or
+    its work of the application.
     """
     with_work = np.zeros(1, dtype=bool)
     if model.work_problem():
@@ -323,7 +322,7 @@ class Output:
     def allocate(self, every: Sequence[str], written: Sequence[str], *, cleared: bool) -> None:
         """Make the columns of every wanted metric that do not exist yet.
 
-        A column is filled with NaN if answers will be written to only a part of it.
+        If answers will be written to only a part of a column, it is filled with NaN.
         """
         for metric in self.batch.metrics or ():
             if metric not in (*every, BOTTLENECK):
@@ -441,7 +440,7 @@ class _Worker:
 
 
 def even_block(count: int, most: int, threads: int) -> int:
-    """Choose the number of questions per block, at most ``most``; all threads then finish at about the same time."""
+    """Choose the number of questions per block, at most ``most``, so that all threads finish at about the same time."""
     blocks = math.ceil(count / most)
     if blocks > 1:
         blocks = math.ceil(blocks / threads) * threads
@@ -451,8 +450,8 @@ def even_block(count: int, most: int, threads: int) -> int:
 def _keep_memory() -> None:
     """Let the C library keep the memory that a block frees instead of returning it to the kernel.
 
-    When a program frees a large mapping, glibc raises its thresholds to the size of that mapping.  Without the raised
-    thresholds, the columns of every block cause page faults again.  Other allocators are not affected.
+    When a program frees a large mapping, glibc raises its thresholds to the size of that mapping.  Then the columns of
+    the next block cause no page faults.  Other allocators are not affected.
     """
     largest = np.empty(4_000_000)  # 32 MB, just under glibc's limit of 32 MiB for the thresholds
     del largest

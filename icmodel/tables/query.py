@@ -25,10 +25,10 @@ At this number the coefficients stay in the processor's cache.  A few requests l
 
 
 class Load(NamedTuple):
-    """Load of each request, as the index of a slot (load interval) of the tables; arrays share a shape (..., n).
+    """Load of each request, as the index of a slot (load interval) of the tables; all arrays have one shape (..., n).
 
-    ``above_bps`` is the distance of a load from the load level below; ``None`` if all loads are unlimited.  ``limited``
-    marks the loads that are not unlimited.
+    ``above_bps`` is the distance of a load from the load level below it; ``None`` if all loads are unlimited.
+    ``limited`` marks the loads that are not unlimited.
     """
 
     slot: Ints
@@ -101,7 +101,7 @@ class TableQuery:
 
     @cached_property
     def requested(self) -> Load:
-        """Requested load of each request, (n,); an unlimited rate counts as above every measured load."""
+        """Requested load of each request, (n,); an unlimited rate is above every measured load."""
         request = self.q.requested_goodput_bps
         loads = self.tables.axes.loads
         passed = np.zeros(len(request), dtype=np.min_scalar_type(len(loads)))
@@ -262,21 +262,21 @@ class TableQuery:
         return np.asarray(self.tables.group[self.tables.index[metric]].take(self.config) > 0)
 
     def cores(self, metrics: Sequence[str]) -> Floats:
-        """Core count of the rows used for each metric and request, (metrics, n); 0 if the rows do not state it.
+        """Core count of the rows behind each metric and request, (metrics, n); 0 if the rows do not state it.
 
         An axis has the length 1 if all its numbers are equal.
         """
         return self._of_configuration(self.tables.chosen(tuple(metrics)).cores)
 
     def switches(self, metrics: Sequence[str]) -> Floats:
-        """Switch count of the rows used for each metric and request, (metrics, n).
+        """Switch count of the rows behind each metric and request, (metrics, n).
 
         An axis has the length 1 if all its numbers are equal.
         """
         return self._of_configuration(self.tables.chosen(tuple(metrics)).switches)
 
     def core_ratio(self, metrics: Sequence[str]) -> Floats:
-        """Core count of the rows used, divided by the requested core count; 1 if one of the counts is unknown.
+        """Core count of the rows divided by the requested core count; 1 if one of the counts is unknown.
 
         The shape is that of :meth:`cores`.
         """
@@ -375,7 +375,7 @@ class Frames:
     """Properties of each question's frame, from the theory of the wire. A property is looked up on its first use.
 
     ``columns`` (5, m) hold the properties below, in this order, for m frames.  ``place`` (n,) is the index of each
-    question's frame; ``None`` if m = n and frame i belongs to question i.
+    question's frame.  If it is ``None``, frame i belongs to question i.
     """
 
     columns: Floats
@@ -432,13 +432,14 @@ class Work(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """Limits that the application's own work sets to the rate of each question's stream; all goodputs in b/s.
+    """Limits of the goodput of each question's stream by the application's own work [b/s].
 
-    ``requested_goodput_bps`` (n,) is the request before the work limits it.  ``sender_bps`` and ``receiver_bps``
-    (ends, n) are the greatest goodputs that the cores of sender and receiver can process; infinite if the
-    application adds no work at that host.  ``without_bps`` (ends, n) is the goodput without any work.  ``by_sender``
-    and ``by_receiver`` (n,) mark the streams whose bottleneck is the work at the sender or at the receiver.
-    ``known`` (2, n) marks whether rows state the utilisation of sender and receiver.
+    ``requested_goodput_bps`` (n,) is the request before the work limits it.  ``without_bps`` (ends, n) is the goodput
+    without any work.  ``sender_bps`` and ``receiver_bps`` (ends, n) are the greatest goodputs that the cores of sender
+    and receiver can process.  A limit is infinite if the application adds no work at that host.
+
+    ``by_sender`` and ``by_receiver`` (n,) mark the streams whose bottleneck is the work at the sender or at the
+    receiver.  ``known`` (2, n) marks whether rows state the utilisation of sender and receiver.
     """
 
     requested_goodput_bps: Floats
