@@ -206,8 +206,8 @@ fn report() -> Message {
     let mut latency = LatencyRecorder::new();
     let mut slices = SliceRecorder::new(1000);
     for n in 0..100 {
-        latency.record(1000 + n);
-        slices.record(n.unsigned_abs() * 500, Some(1000 + n), 64);
+        latency.record(1000 + n, 1);
+        slices.record(n.unsigned_abs() * 500, Some(1000 + n), 64, 1);
     }
     let received = ReceiveReport {
         duplicates: Some(1),
