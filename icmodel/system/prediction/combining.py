@@ -72,22 +72,22 @@ def stream_predictions(
     questions: StreamQuestions,
     stated: Sequence[StatedTimes],
     rates: Throughput,
-    at_ports: Iterable[PortLoad],
+    overloaded: Iterable[Overload],
     added: Sequence[AddedLatency],
     buffers: Buffers,
     paths: Sequence[PathTimes],
 ) -> dict[str, StreamPrediction]:
     """Make the prediction of every stream of a system from the results of all stages, by name."""
-    overloads = overloaded_streams(system, at_ports)
+    overloads = overloaded_streams(system, overloaded)
     full_hosts = overloaded_hosts(system, rates.alone.requested, rates.resources.flows.sent_with)
     working = working_together(system)
     virtual = questions.between_virtual_machines()
     found = {}
     for index, (name, stream) in enumerate(system.streams.items()):
         times, path = stated[index], paths[index]
+        goodput = stream_goodput(index, rates, times, buffers)
         limits = bool(rates.by_window[index])
         window = StreamWindow.of(rates.windows, index, stream, limits=limits)
-        goodput = stream_goodput(index, rates, times, buffers)
         frames = frame_latencies(index, rates, times, goodput, added[index], buffers, path)
         metrics = {**goodput.metrics, **frames}
         metrics |= times.busy_cores(metrics["goodput_bps"], rates.shares[index])

@@ -23,7 +23,7 @@ from icmodel.system.prediction.result import Arrival, derived
 from icmodel.system.prediction.stated import StatedTimes
 from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.sharing import SAME
-from icmodel.system.traffic import Overload, PortLoad, overloads
+from icmodel.system.traffic import Overload
 
 SPREAD = (0.62 / 0.94, 2.47 / 0.94)
 """Ratios of the least and the greatest goodput to the mean goodput, for ten TCP streams. The streams shared one 10 Gb/s
@@ -376,14 +376,14 @@ def bottleneck(index: int, rates: Throughput, goodput: Estimate) -> tuple[str, s
 
 
 def overloaded_streams(
-    system: System, at_ports: Iterable[PortLoad]
+    system: System, overloaded: Iterable[Overload]
 ) -> Mapping[str, Sequence[Overload]]:
     """Find the overloaded ports on the path of each stream: name of the stream -> overloads.
 
     Unlimited streams, and streams without an overloaded port, are left out.
     """
     found: dict[str, list[Overload]] = {}
-    for overload in overloads(at_ports):
+    for overload in overloaded:
         for stream in overload.load.streams:
             found.setdefault(stream.name, []).append(overload)
     # in the load of a port, only the first copy of a multicast set counts

@@ -29,7 +29,7 @@ from icmodel.system.prediction.result import SystemPrediction
 from icmodel.system.prediction.stated import stated_times
 from icmodel.system.prediction.throughput import throughput
 from icmodel.system.prediction.windows import stated_windows
-from icmodel.system.traffic import packing, port_loads
+from icmodel.system.traffic import overloads, packing, port_loads
 
 
 @checks_keywords
@@ -101,11 +101,12 @@ def predict(
     choice = DatasetChoice(dataset, variant, cache)
     packets = packing(system)
     at_ports = tuple(port_loads(system, packets))
+    overloaded = tuple(overloads(at_ports))
     stated = stated_times(system)
 
     # ask the datasets for each stream alone
     questions = stream_questions(system, choice)
-    gaps = tuple(questions.gaps(system))
+    notes = (*questions.gaps(system), *notes_on_usecase(system), *questions.assumptions)
     paths = path_times(system, packets, questions)
     windows = stated_windows(questions, paths, stated)
     questions = questions.limited_to(windows.limit_bps)
@@ -124,9 +125,10 @@ def predict(
     added = added_latencies(system, rates, buffers, paths)
 
     # put the results together, and judge the requirements
-    streams = stream_predictions(system, questions, stated, rates, at_ports, added, buffers, paths)
+    streams = stream_predictions(
+        system, questions, stated, rates, overloaded, added, buffers, paths
+    )
     models = [answering.model for answering in questions.datasets]
-    notes = (*gaps, *notes_on_usecase(system), *questions.assumptions)
     result = SystemPrediction(
         system=system,
         datasets={model.data.id: model.data.sha256 for model in models},
