@@ -225,7 +225,7 @@ def test_messages_that_no_order_of_sending_brings_in_time_are_an_overload() -> N
     first, second = ("75 kB", "10 ms", "1 ms"), ("100 kB", "10 ms", "2 ms")
     assert bursts(first, second) == ()
     (told,) = bursts(first, ("200 kB", "10 ms", "2 ms"))
-    assert "must carry 1.1 Gb/s of its 1 Gb/s within 2 ms where all messages come at once" in told
+    assert "must carry 1.1 Gb/s of its 1 Gb/s within 2 ms if all messages come at once" in told
 
 
 def test_messages_that_come_again_before_the_others_are_due_count_again() -> None:

@@ -423,7 +423,7 @@ class Overload:
         """
         if self.within_s:
             time = units.format_seconds(self.within_s, 4)
-            return f" within {time} where all messages come at once"
+            return f" within {time} if all messages come at once"
         return "" if self.priority is None else f" at the priority {self.priority}"
 
     def sentence(self, system: System) -> str:

@@ -230,7 +230,7 @@ class StreamQuestions:
         for k in self.unanswered:
             protocol, first = streams[k].protocol, system.links_of(streams[k])[0]
             if first.interconnect == "ethernet" and protocol not in ("tcp", *FRAMED):
-                why = f"theory knows no protocol {protocol}: packets as of tcp are assumed"
+                why = f"theory knows no protocol {protocol}: its packets are assumed to be those of tcp"
                 reasons.append((why, streams[k].group))
         for why, names in group_by_key(reasons).items():
             yield f"{', '.join(dict.fromkeys(names))}: {why}"
@@ -319,7 +319,9 @@ def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
             continue
         name = dataset_of(system, stream) if for_all is None else for_all.data.id
         if name is None:
-            unanswered[index] = "no dataset covers it: theory alone gives what its links allow"
+            unanswered[index] = (
+                "no dataset answers for it: theory alone limits it to the rate of its links"
+            )
         else:
             options = tuple(sorted(stream.options.items()))
             groups.setdefault((name, options), {})[index] = stream

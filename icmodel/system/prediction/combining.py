@@ -60,7 +60,7 @@ BUFFER = "buffer"
 """Name of the bottleneck if a stream loses data only at a stated buffer."""
 TAKEN = "frames that hosts take"
 """Part of a stream that its bound covers if hosts may drop or hold back frames below their limits."""
-WORK_TOGETHER = "the work of hosts on frames that come together is not bounded"
+WORK_TOGETHER = "the time that hosts work on frames that come together has no bound"
 FULL_INTERFACE = "the sender's own port is full, and its frames wait there without limit"
 UNBOUNDED = "more may come to a port of its path than the port can send"
 CROWDED = "other streams hold it back, so its frames may wait in its host longer than alone"
@@ -300,7 +300,7 @@ class _StreamResults:
         """
         share, others, stream = self.share, self.rates.other_shares(self.index), self.stream
         if share.by_host and not stream.produced_bps:
-            return f"the host at {share.at} lets less pass than is sent"
+            return f"the host at {share.at} passes less than is sent"
         code = int(self.rates.beside.bottleneck[self.index])
         own_limit = BOTTLENECKS[code] if code >= 0 else ""
         limits = {self.goodput.limit, own_limit}
@@ -311,7 +311,7 @@ class _StreamResults:
         short |= share.elastic and goodput.high < least_bps
         short |= any(one.limited_at is not None and one.rate_bps < least_bps for one in others)
         by_buffer = dropped and self.index in self.buffers.losses
-        return "less may pass than is requested" if short and not by_buffer else ""
+        return "less than the requested goodput may pass" if short and not by_buffer else ""
 
 
 # --- links and devices ------------------------------------------------------------------------
@@ -337,7 +337,7 @@ def link_usage(
         if math.isinf(
             mean_bytes
         ):  # the queue of a full port is between 0 and the size of its buffer
-            queue = absent(f"{name} is full: its queue grows until its buffer is")
+            queue = absent(f"{name} is full: its queue grows until its buffer is full")
             if buffer is not None:
                 queue = Estimate(buffer, 0.0, buffer, "assumed", queue.why, bases)
         bound_bytes = buffers.bounds.backlog_bytes.get(name)

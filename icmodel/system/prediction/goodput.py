@@ -33,7 +33,7 @@ UNEVEN = "shares of a link differ by as much as in a published run of ten stream
 RECEIVED = re.compile("frames_per_s|packets_received_per_s|cpu_recv.*").fullmatch
 SENT = re.compile("sent_bps|packets_sent_per_s|cpu_send.*").fullmatch
 BY_WINDOW = "one window per round trip, taken as twice the latency of a single frame (assumed)"
-LOST = "all senders at once lose frames: no message arrives whole"
+LOST = "if all senders send at once, frames are lost: no message arrives whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def stream_goodput(
     # the goodput while all streams send a message at once; the sender's buffer holds the excess
     share = rates.shares_at_once[index]
     if loss is not None:
-        lost = f"all senders at once may lose frames at the buffer of {loss.at}: no message need arrive whole"
+        lost = f"if all senders send at once, the buffer of {loss.at} may drop frames: perhaps no message arrives whole"
         return replace(found, lost=lost)
     lossy = not share.elastic and share.rate_bps < share.sent_bps * (1 - SAME)
     if lossy and share.at not in buffers.sizes_bits:
@@ -249,7 +249,7 @@ def in_whole_frames(goodput: Estimate, share: StreamShare) -> Estimate:
         return goodput
     arriving = share.passed_ratio ** (share.packets - 1)
     value = goodput.value * arriving if arriving > SAME else 0.0
-    why = f"one of its {share.packets} packets lost is the frame lost (assumed independent)"
+    why = f"a frame is lost with any of its {share.packets} packets (losses assumed independent)"
     ends = (value, 0.0, goodput.high)
     return derived(goodput, ends, ("derived", "assumed"), why)
 
@@ -278,7 +278,7 @@ def slowed(goodput: Estimate, port: str | None) -> Estimate:
     """Lower the low of a TCP stream's goodput to 0 if the full buffer of ``port`` may slow the stream down."""
     if port is None or goodput.absent:
         return goodput
-    why = f"other classes fill the buffer of {port}: TCP may slow down to nothing"
+    why = f"other classes fill the buffer of {port}: TCP may slow down to 0 b/s"
     return derived(goodput, (goodput.value, 0.0, goodput.high), ("derived", "assumed"), why)
 
 
@@ -471,13 +471,13 @@ def arrival(
     required = units.format_bps(stream.must_arrive_bps)
     if goodput.high < least_bps:
         most = units.format_bps(goodput.high, 4)
-        why = f"at most {most} pass of {required} that must arrive{limited}"
+        why = f"at most {most} of {required} that must arrive pass{limited}"
         return Arrival(NOT_MET, why, late)
     low = units.format_bps(goodput.low, 4)
     if goodput.basis == "theory":
-        why = f"hosts may let less than {required} pass: {goodput.why}"
+        why = f"hosts may pass less than {required}: {goodput.why}"
     elif not limited and goodput.why:
-        why = f"no more than {low} surely pass of {required}: {goodput.why}"
+        why = f"only {low} of {required} surely pass: {goodput.why}"
     else:
-        why = f"no more than {low} surely pass of {required} that must arrive{limited}"
+        why = f"only {low} of {required} that must arrive surely pass{limited}"
     return Arrival(UNDECIDED, why, late)

@@ -30,7 +30,7 @@ from icmodel.system.sharing import SAME
 
 MOST_LOG = 500.0
 """Greatest logarithm of a factor, so that the factor fits into a float."""
-HOSTS_ADD = "hosts add to it"
+HOSTS_ADD = "hosts add an unknown time"
 MESSAGE_TIMES = (MEAN_LATENCY, "latency_p99_s", GREATEST_LATENCY)
 """Latencies of whole messages that are reported as absent if no message arrives whole."""
 
@@ -251,7 +251,7 @@ def _message_time(
     """
     if paced_s := stream.last_frame_paced_s:
         value, low, high = (end + paced_s for end in frame.ends)
-        why = "; ".join(filter(None, (frame.why, "frames at the rate")))
+        why = "; ".join(filter(None, (frame.why, "frames at the rate set at the sender")))
         return replace(frame, value=value, low=low, high=high, why=why)
     if math.isfinite(frame.high):
         size_bytes = 0.0 if stream.producer is None else stream.producer.message_bytes
@@ -290,7 +290,9 @@ def unknown_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estima
 def times_of_arrivals(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
     """If not all data of a stream arrive, note in the stream's latencies that only arriving data count."""
     return {
-        name: replace(estimate, why="; ".join(filter(None, (estimate.why, "of what arrives"))))
+        name: replace(
+            estimate, why="; ".join(filter(None, (estimate.why, "counts only frames that arrive")))
+        )
         if name.startswith(OF_TIME) and not estimate.absent
         else estimate
         for name, estimate in metrics.items()

@@ -191,7 +191,7 @@ class StatedTimes:
                 half_s = max(one.value - network_s, 0.0) / 2
                 least_s = min(one.low, network_s) + self.least_s
                 ends = (one.value - half_s + self.value_s(name), least_s, one.high + self.most_s)
-            why = f"{self.why}; of the dataset's hosts one half (assumed)"
+            why = f"{self.why}; half of the time of the dataset's hosts counts (assumed)"
             found[name] = derived(one, ends, (STATED, "assumed"), why)
         return found
 
