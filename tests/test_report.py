@@ -365,8 +365,8 @@ def test_a_candidate_without_an_answer_is_reported_with_the_reason(tmp_path: Pat
     for made in (html_page(nowhere), markdown_page(nowhere).replace("\\", "")):
         text = Reader(made).text if made.startswith("<!") else made
         assert "small-1g has no protocol 'smoke'" in text
-        assert "Nothing to plot" in text
-        assert "There is no prediction of nowhere to explain." in text
+        assert "No plot: " in text
+        assert "There is no prediction for nowhere." in text
     assert json.loads(json_page(nowhere))["plots"] == []
 
 

@@ -7,10 +7,10 @@ same keys. Only the two documents are compared, so the dataset and the use case 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -19,6 +19,11 @@ from icmodel.documents import group_by_key, json_of, json_value
 from icmodel.errors import ReportError, ScenarioError
 from icmodel.estimate import Estimate, interval, metric_name, plural, quantity
 from icmodel.requirement import OUTCOMES
+
+if TYPE_CHECKING:
+    from icmodel.report.masthead import Masthead
+    from icmodel.system import SystemPrediction
+    from icmodel.usecase import Evaluation
 
 Against = Annotated[
     Path | None,
@@ -33,12 +38,20 @@ Update = Annotated[
     bool,
     typer.Option(
         "--update",
-        help="Then replace the file of --against with the new result.",
+        help="Replace the file of --against with the new result, after its changes are shown.",
     ),
 ]
 
 
-def earlier_result(against: Path | None, *, update: bool) -> Mapping[str, Any] | None:
+class Earlier(NamedTuple):
+    """Earlier result of ``--against``: its file and its document. ``update`` is the option ``--update``."""
+
+    file: Path
+    document: Mapping[str, Any]
+    update: bool
+
+
+def earlier_result(against: Path | None, *, update: bool) -> Earlier | None:
     """Read the earlier result of ``--against``. Commands call this before they compute.
 
     Raises
@@ -52,35 +65,60 @@ def earlier_result(against: Path | None, *, update: bool) -> Mapping[str, Any] |
         if update:
             raise ScenarioError("--update needs --against: add --against FILE, or remove --update")
         return None
-    return read_result(against)
+    return Earlier(against, read_result(against), update)
 
 
-def compared(
-    earlier: Mapping[str, Any] | None, document: Mapping[str, Any], against: Path | None
-) -> Changes | None:
-    """Return the changes between an earlier and the new result; None without ``--against``."""
-    if earlier is None:
-        return None
-    return changes_since(earlier, document, str(against))
-
-
-def print_changes(
-    changes: Changes, document: Mapping[str, Any], against: Path, *, update: bool, as_json: bool
+def emit_judged(
+    result: Evaluation | SystemPrediction,
+    subject: str,
+    show_text: Callable[[], None],
+    earlier: Earlier | None,
+    *,
+    as_json: bool,
+    output: Path | None,
+    masthead: Masthead,
 ) -> int:
-    """Print the changes since an earlier result, and return the exit code.
+    """Write and print a judged result, or its changes since an earlier one. Return the exit code.
 
-    If ``update`` is true, write the new result to the file of the earlier result.
+    Parameters
+    ----------
+    subject : str
+        Name of the result, for the line that names its report.
+    show_text : callable
+        Prints the result as text.
+
+    Raises
+    ------
+    ReportError
+        If the report cannot be written, or the earlier result is damaged or of another question.
     """
-    if as_json:
-        print_text(json_text(changes.to_dict()))
+    from icmodel.report import report
+
+    document = result.to_dict() if as_json or earlier is not None else {}
+    changes = None
+    if earlier is not None:
+        changes = changes_since(earlier.document, document, str(earlier.file))
+    if output is not None:
+        report(result, output, masthead)
+        if as_json or earlier is not None:
+            say_written(output)
+    if changes is not None:
+        if as_json:
+            print_text(json_text(changes.to_dict()))
+        else:
+            show([Section("", Hanging(tuple(changes.lines())))])
+    elif as_json:
+        print_text(json_text(document))
+    elif output is None:
+        show_text()
     else:
-        show([Section("", Hanging(tuple(changes.lines())))])
-    if update:
+        print_text(f"{subject}: {result.verdict}; the report is {output}\n")
+    if earlier is not None and earlier.update:
         from icmodel.documents import write
 
-        write(against, json_text(document).encode("utf-8"))
-        say_written(against)
-    return changes.exit_code
+        write(earlier.file, json_text(document).encode("utf-8"))
+        say_written(earlier.file)
+    return result.exit_code if changes is None else changes.exit_code
 
 
 SCHEMA_VERSION = 1

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from icmodel.cli.against import Against, Update, compared, earlier_result, print_changes
+from icmodel.cli.against import Against, Update, earlier_result, emit_judged
 from icmodel.cli.options import (
     AsJson,
     DatasetName,
@@ -20,7 +20,7 @@ from icmodel.cli.options import (
     option,
     with_masthead,
 )
-from icmodel.cli.output import check_file, json_text, print_text, say_written
+from icmodel.cli.output import check_file, print_text
 from icmodel.estimate import WIDTH
 from icmodel.questions.words import DEFAULT_DATASET
 
@@ -91,7 +91,7 @@ def evaluate(
     icmodel evaluate imaging --against imaging.json --update -o imaging.xml
     """  # noqa: D301
     from icmodel.questions.judging import evaluate_with_notes  # pydantic is slow to import
-    from icmodel.report import EVALUATION_FILES, report
+    from icmodel.report import EVALUATION_FILES
     from icmodel.report.text import evaluation_text
 
     if output is not None:
@@ -101,20 +101,18 @@ def evaluate(
     evaluation = evaluate_with_notes(
         usecase, dataset, variant=variant, candidate=candidate, strict=strict, cache=not no_cache
     )
-    document = evaluation.to_dict() if as_json or earlier is not None else {}
-    changes = compared(earlier, document, against)
-    if output is not None:
-        report(evaluation, output, masthead)
-        if as_json or changes is not None:
-            say_written(output)
-    if changes is not None and against is not None:
-        return print_changes(changes, document, against, update=update, as_json=as_json)
-    if as_json:
-        print_text(json_text(document))
-    elif output is None:
+
+    def show_text() -> None:
         columns = get_terminal_size().columns if sys.stdout.isatty() else WIDTH
         print_text(evaluation_text(evaluation, why=why, width=min(columns, WIDTH)))
-    else:
-        subject = f"{evaluation.usecase.name} on {evaluation.data.id}, variant {evaluation.variant}"
-        print_text(f"{subject}: {evaluation.verdict}; the report is {output}\n")
-    return evaluation.exit_code
+
+    subject = f"{evaluation.usecase.name} on {evaluation.data.id}, variant {evaluation.variant}"
+    return emit_judged(
+        evaluation,
+        subject,
+        show_text,
+        earlier,
+        as_json=as_json,
+        output=output,
+        masthead=masthead,
+    )

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from icmodel.cli.against import Against, Update, compared, earlier_result, print_changes
+from icmodel.cli.against import Against, Update, earlier_result, emit_judged
 from icmodel.cli.options import (
     AsJson,
     DatasetForAll,
@@ -29,7 +29,6 @@ from icmodel.cli.output import (
     Table,
     check_file,
     emit,
-    json_text,
     listing,
     print_text,
     say_written,
@@ -154,7 +153,7 @@ def predict(
     icmodel system imaging --against imaging.json --update -o imaging.xml
     """  # noqa: D301
     from icmodel.cli.system_text import prediction_sections
-    from icmodel.report import SYSTEM_FILES, report  # pydantic and reports are slow to import
+    from icmodel.report import SYSTEM_FILES  # pydantic and reports are slow to import
     from icmodel.system import load
     from icmodel.system import predict as predict_system
 
@@ -163,21 +162,15 @@ def predict(
     earlier = earlier_result(against, update=update)
     masthead = head.masthead(output)
     prediction = predict_system(load(name), dataset, variant, cache=not no_cache, cycles=cycles)
-    document = prediction.to_dict() if as_json or earlier is not None else {}
-    changes = compared(earlier, document, against)
-    if output is not None:
-        report(prediction, output, masthead)
-        if as_json or changes is not None:
-            say_written(output)
-    if changes is not None and against is not None:
-        return print_changes(changes, document, against, update=update, as_json=as_json)
-    if as_json:
-        print_text(json_text(document))
-    elif output is None:
-        show_sections(prediction_sections(prediction, everything=everything))
-    else:
-        print_text(f"{prediction.system.name}: {prediction.verdict}; the report is {output}\n")
-    return prediction.exit_code
+    return emit_judged(
+        prediction,
+        prediction.system.name,
+        lambda: show_sections(prediction_sections(prediction, everything=everything)),
+        earlier,
+        as_json=as_json,
+        output=output,
+        masthead=masthead,
+    )
 
 
 # --- list and show ----------------------------------------------------------------------------
