@@ -221,7 +221,7 @@ def affine_pieces(x: Floats, y: Floats, where: Place) -> Floats:
 
 
 def extrapolated(x: Floats, y: Floats, at: Floats) -> Floats:
-    """Extrapolate by the line through the first two points, or through the last two points."""
+    """Extrapolate each position by the line through the two outermost points on its side of the curve."""
     below = at < x[..., :1]
     near, far = (np.where(below, v[..., :1], v[..., -1:]) for v in (x, y))
     step = np.where(below, x[..., 1:2] - x[..., :1], x[..., -1:] - x[..., -2:-1])

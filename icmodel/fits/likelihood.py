@@ -33,7 +33,7 @@ STEPS = 1000
 DIGITS = 4
 """Significant digits of stored kernel parameters.
 
-With so few digits, all linear algebra libraries give the same result.
+Further digits would depend on the linear algebra library.
 """
 GAIN = 1e-5
 """Least relative improvement of the log likelihood in one step; with less, the search ends."""
