@@ -10,7 +10,7 @@
 //! | 7 | `phase` | warm-up, window, tail |
 //! | 8…15 | `seq` | number of the frame in its stream, from 0 |
 //! | 16…23 | `intended_ns` | scheduled send time, in ns of the sender's clock |
-//! | 24…31 | `sent_ns` | start of the send, in ns of the sender's clock |
+//! | 24…31 | `sent_ns` | start of the send, or of its batch if unlimited, in ns of the sender's clock |
 //!
 //! A frame shorter than the header carries only its phase, in its first byte. A run with such
 //! frames counts frames and bytes, but measures no latency, duplicates or reordering.

@@ -11,7 +11,7 @@ pub struct Edges {
     pub last_ns: u64,
     /// Frames of the window.
     pub frames: u64,
-    /// Number of frames with the same time as the first frame (one read may return several).
+    /// Number of frames with the time of the first frame: those of one read or of one batch.
     pub first_frames: u64,
 }
 

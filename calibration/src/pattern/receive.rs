@@ -170,9 +170,10 @@ struct Receiving<'a> {
     now_ns: u64,
     /// Number of reads that returned frames of the window.
     reads: u64,
-    /// Times of the last frames of the window, and how many of them are not recorded yet. The
-    /// frames of a batch share their times, and are recorded together.
+    /// Times of the window's last frame.
     last: Times,
+    /// Frames with these times that are not recorded yet. The frames of a batch share their times, and
+    /// are recorded together.
     alike: u64,
     before: ThreadUsage,
     socket: SocketWindow,
