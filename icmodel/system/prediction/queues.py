@@ -171,7 +171,8 @@ class _Crossing:
     def gate_wait(self) -> tuple[float, float, float]:
         """Mean [s], variance [s²] and greatest [s] wait for a gate to open, from a random moment of its cycle.
 
-        A packet that would not end before the gate closes waits as well (IEEE 802.1Q-2022 §8.6.8.4).
+        A packet that would not end before the gate closes waits as well (IEEE 802.1Q-2022 §8.6.8.4). If the packets of
+        a frame exceed an opening, those behind wait for further ones.
         """
         port, priority = self.port, self.stream.priority
         if not isinstance(port.scheduler, Gates):
@@ -184,7 +185,14 @@ class _Crossing:
         cycle_s = port.scheduler.cycle_s
         mean = sum(wait**2 for wait in waits_s) / (2 * cycle_s)
         variance = max(sum(wait**3 for wait in waits_s) / (3 * cycle_s) - mean**2, 0.0)
-        return mean, variance, max(waits_s, default=0.0)
+        further_s = 0.0
+        if closings_s and self.frame.number > 1:
+            openings = len(closings_s)
+            open_s = (cycle_s - sum(closings_s)) / openings
+            fitting = max(math.floor(open_s / guard_s * (1 + SAME)), 1)
+            closed_s = cycle_s / openings - fitting * guard_s
+            further_s = max(math.ceil(self.frame.number / fitting) - 1, 0) * max(closed_s, 0.0)
+        return mean + further_s, variance, max(waits_s, default=0.0) + further_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -373,6 +373,30 @@ def _discipline(
     return None
 
 
+def gate_limit(system: System, packets: Packing, stream: Stream) -> tuple[float, str]:
+    """Greatest goodput that the gates of a stream's ports pass of the stream alone [b/s], and the port that limits it.
+
+    Classes with packets of several sizes share all of the time of their windows. But no stream gets more than the whole
+    packets of its own that fit. The goodput is infinite without gates.
+    """
+    least = math.inf, ""
+    for name, link in zip(stream.path, system.links_of(stream), strict=True):
+        port = system.ports[name]
+        if not isinstance(port.scheduler, Gates):
+            continue
+        on = packets.of(stream, link)
+        times_s = (
+            on.message.shortest_bits / port.rate_bps,
+            on.message.longest_bits / port.rate_bps,
+        )
+        opened = [(one.duration_s, tuple(one.open)) for one in port.scheduler.windows]
+        usable = usable_windows(opened, {stream.priority: times_s})
+        open_s = math.fsum(time_s for time_s, classes in usable if stream.priority in classes)
+        limit_bps = port.rate_bps * open_s / port.scheduler.cycle_s / on.ratio
+        least = min(least, (limit_bps, name))
+    return least
+
+
 def core_time_ratios(system: System) -> Floats:
     """Ratio of the least core time of each sender to its greatest, application work included; array (streams,).
 
@@ -421,6 +445,14 @@ class StreamShare:
     fair_bps: float = math.inf
     packets: int = 1
     passed_ratio: float = 1.0
+
+    def limited_to(self, goodput_bps: float, port: str) -> StreamShare:
+        """Limit the share to the goodput [b/s] that passes a gate of a port; unchanged if it already passes."""
+        if self.rate_bps <= goodput_bps * (1 + SAME):
+            return self
+        passed = self.passed_ratio * goodput_bps / self.rate_bps
+        at = (PORT, port)
+        return replace(self, rate_bps=goodput_bps, limited_at=at, passed_ratio=passed)
 
     @property
     def at(self) -> str:

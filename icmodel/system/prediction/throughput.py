@@ -17,6 +17,7 @@ from icmodel.system.prediction.resources import (
     SharedResources,
     StreamShare,
     core_time_ratios,
+    gate_limit,
     shared_resources,
     stream_shares,
 )
@@ -106,11 +107,14 @@ def throughput(
         for mask in (by_wire, ~by_wire & np.isfinite(capacity_bps))
     )
     resources = shared_resources(system, packets, requested, capacity_bps, at_port)
+    gates = [gate_limit(system, packets, stream) for stream in streams]
+    gates_bps = np.array([limit_bps for limit_bps, _ in gates])
     elastic, sent_bps = resources.flows.elastic, requested.value("sent_bps")
     requested_bps = np.array([stream.requested_goodput_bps for stream in streams])
     limited_bps = np.minimum(requested_bps, windows.limit_bps)
     lossy_bps = np.where(np.isnan(sent_bps), limited_bps, np.minimum(sent_bps, limited_bps))
-    offered_bps = np.where(elastic, np.minimum(limited_bps, capacity_bps), lossy_bps)
+    elastic_bps = np.minimum(np.minimum(limited_bps, capacity_bps), gates_bps)
+    offered_bps = np.where(elastic, elastic_bps, lossy_bps)
     allocation = resources.allocate(offered_bps, windows)
     shares = most_shares = stream_shares(resources, allocation)
     most_resources, most_allocation = resources, allocation
@@ -140,8 +144,11 @@ def throughput(
     if several.any():
         most_bps = np.minimum(capacity_bps, windows.limit_bps)
         messages = resources.allocate(np.where(several, most_bps, offered_bps), windows)
-        at_once = stream_shares(resources, messages)
+        at_once = _behind_gates(stream_shares(resources, messages), gates)
 
+    shares, one_queue_shares, most_shares = (
+        _behind_gates(some, gates) for some in (shares, one_queue_shares, most_shares)
+    )
     sent_whole = ~elastic & (requested.bottleneck == BOTTLENECKS.index("request"))
     expected_bps = np.where(sent_whole, offered_bps, limited_bps)
     return Throughput(
@@ -155,11 +162,21 @@ def throughput(
         most_resources=most_resources,
         most_allocation=most_allocation,
         shares_at_once=at_once,
-        held_back=allocation.rate_bps < expected_bps * (1 - SAME),
+        held_back=np.minimum(allocation.rate_bps, gates_bps) < expected_bps * (1 - SAME),
         by_window=np.minimum(requested_bps, capacity_bps) > windows.limit_bps * (1 + SAME),
         windows=windows,
         overloaded=allocation.demand > allocation.available * OVERLOAD,
     )
+
+
+def _behind_gates(
+    shares: Sequence[StreamShare], gates: Sequence[tuple[float, str]]
+) -> list[StreamShare]:
+    """Limit each share to what the gates on the stream's path pass of the stream alone, see `gate_limit`."""
+    return [
+        share.limited_to(limit_bps, port)
+        for share, (limit_bps, port) in zip(shares, gates, strict=True)
+    ]
 
 
 # --- other streams, in the question to a dataset ----------------------------------------------
