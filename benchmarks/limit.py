@@ -52,7 +52,7 @@ def fill(
     start: int,
     stop: int,
 ) -> None:
-    """Write one row of ``out`` for each of ``packed.tables``; a row without a table has the goodput."""
+    """Write one row of ``out`` for each of ``packed.tables``; a row without a table is the goodput."""
     last = len(packed.loads) + 1
     for i in range(start, stop):
         payload = payload_bytes[i]

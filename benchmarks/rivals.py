@@ -35,7 +35,7 @@ def grid(model: Model) -> Grid:
     """Tabulate the model's mean latency of TCP at the model's own payload knots and load levels.
 
     The unlimited load is one more level, at twice the greatest, so that interpolation reaches it.
-    The other endpoints send as much as the asked one. Points without an answer are 0.
+    Each other endpoint sends as much as the stream of the scenario. Points without an answer are 0.
     """
     payloads, loads = knots(model)
     unlimited = 2 * loads[-1]

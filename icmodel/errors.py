@@ -200,7 +200,7 @@ class Mistakes:
     toml: str = ""
     document: Mapping[str, Any] = field(default_factory=dict)
     numbers: dict[str, list[int]] = field(default_factory=dict, init=False)
-    """Indices in the file of the tables that are still checked, by the name of their list.
+    """The tables that are still checked, by the name of their list, as indices in the file.
 
     All tables of a list without an entry are checked.
     """
@@ -287,7 +287,7 @@ class Mistakes:
 
 
 def names_of(table: object) -> tuple[object, ...]:
-    """List the names of a table in places: its name, and for a link its two groups (``camera<->switch``)."""
+    """List the names by which a place can refer to a table: its name, or a link's two groups (``camera<->switch``)."""
     if not isinstance(table, dict):
         return ()
     ends = table.get("between")

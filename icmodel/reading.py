@@ -245,7 +245,7 @@ class Document(BaseModel):
 
 
 def _as_details(error: ErrorDetails) -> InitErrorDetails:
-    """Convert an error of pydantic to the form in which it can be raised again at another place."""
+    """Convert an error that pydantic reports to the form that pydantic needs to raise the error again."""
     details = InitErrorDetails(type=error["type"], loc=error["loc"], input=error["input"])
     if "ctx" in error:
         details["ctx"] = error["ctx"]
@@ -498,7 +498,7 @@ def faults_of(problem: ErrorDetails, form: Form[D]) -> list[Fault]:
 
 
 def _place(loc: tuple[int | str, ...], kinds: Mapping[str, tuple[str, ...]]) -> Place:
-    """Place of a mistake: keys and numbers of the location by pydantic, without the names of kinds."""
+    """Convert pydantic's location of a mistake to a place; the names of kinds are left out."""
     place, key = list[int | str | None](), ""
     for part in loc:
         if isinstance(part, str) and part in kinds.get(key, ()):

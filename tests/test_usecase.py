@@ -706,7 +706,7 @@ def test_a_frame_holds_no_more_than_the_samples_of_a_connection(toy: Dataset) ->
         )
         (answer,) = evaluate(read_usecase(text), toy).chosen.answers
         assert (answer.asked.payload_bytes, answer.asked.rate_fps) == (1000, 1000)
-        note = "asked with frames of 1000 B in place of 8000 B"
+        note = "predicted with frames of 1000 B in place of 8000 B"
         assert any(note in one for one in answer.notes) == (payload == 8000)
 
 

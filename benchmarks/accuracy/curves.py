@@ -111,7 +111,7 @@ def _times(fold: Fold, point: Point, model: str) -> Line:
         raise Unanswerable(f"{model} is about times and rates, not about {point.metric}")
     line = along_payload(fold, point)
     if (line.y <= 0).any():
-        raise Unanswerable("a row of the curve is 0, which is the rate of no time")
+        raise Unanswerable("a row of the curve has the rate 0, so its time is infinite")
     return Line(line.x, to_time(point.metric, line.x, line.y), line.at)
 
 

@@ -1,4 +1,4 @@
-"""Synthetic datasets that follow physics: no constant is chosen by them, scored like measured ones.
+"""Synthetic datasets that follow physics, scored like measured ones; no constant is chosen by them.
 
 Sender and receiver have costs per message, byte and packet. A pipeline is as slow as its slowest
 station, the wire among them, so that goodput has plateaus. Besides breaks at full packets there are

@@ -12,7 +12,7 @@ from icmodel.validate.scores import FAR, Coverage, Score
 
 OURS = "hybrid"
 ENOUGH = 0.9
-"""Part of the rows answered by anyone that a predictor must answer, so that it can be closest.
+"""Least share of rows that a predictor must answer to be closest, of the rows that any predictor answers.
 
 Otherwise a predictor could win by easy rows alone.
 """
@@ -20,7 +20,7 @@ TIE = 5e-5
 """Errors that differ by at most this are printed alike and count as equal."""
 
 HALF = 0.5
-"""Part of the metrics answered by us and anyone else that a rival on a dataset must answer."""
+"""Least share of metrics that a rival must answer on a dataset, of those that we and any rival answer."""
 UNTOLD = 0.9
 """A metric whose least median error is above this is predicted by nobody, and does not count."""
 

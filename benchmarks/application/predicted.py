@@ -24,7 +24,7 @@ LEARNED = (64, 256)
 BURST_BYTES = 125_000
 """Depth of the link's token bucket [B], which passes beyond the line rate in a run."""
 FILLS = 0.97
-"""From this part of theory's bound on, the wire limits a tool, which is easy to predict."""
+"""Share of theory's bound above which the wire limits a tool; its goodput is then easy to predict."""
 
 Reached = Mapping[tuple[str, str, int], float]
 """Median goodput [b/s] of calm runs, by tool, protocol and payload [B]."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.chooser``: errors on a quarter of the full grid's runs, over its error."""
+"""``python -m benchmarks.chooser``: error of a quarter of the full grid's runs over the error of all."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ PLAIN = {
 
 
 def _is_plain(record: Record) -> bool:
-    """Whether the loop could ask a run: no options are set, and it is no reference run."""
+    """Whether the loop could choose a run: no options are set, and it is no reference run."""
     point, plan = record["point"], record.get("plan") or {}
     plain = all(point.get(name, value) == value for name, value in PLAIN.items())
     return plain and plan.get("kind", "grid") != "reference"

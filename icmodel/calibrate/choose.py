@@ -325,7 +325,7 @@ def _value(metric: str, log_time: Floats, sites: Sites) -> Floats:
 SCANNED = 100
 """Number of geometrically spaced payloads in the search for the least payload of a curve within capacity."""
 FEW = 3
-"""Greatest number of overload runs on a curve that are measured; if a curve has more, none of them is."""
+"""Greatest number of overload runs on a curve; on a curve with more, no overload run is measured."""
 INSIDE = 1.1
 """Ratio of the two payloads that are measured on a curve next to saturation."""
 

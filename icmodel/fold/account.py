@@ -29,7 +29,7 @@ SPOILS_BY_OTHERS: Mapping[str, str] = {
     BESIDE: "everything; with other streams by plan only `cpu_recv*` and `packets_received*`",
     BUSY: "everything but `goodput_bps` and `loss_rate`, if other streams used the sender's own cores",
 }
-"""Metrics that a flag spoils, as a text for README.md, for each flag whose effect depends on other streams."""
+"""Text for README.md with the metrics that a flag spoils; only for flags whose effect depends on other streams."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -516,7 +516,7 @@ SLIPS: Mapping[str, tuple[Slip, ...]] = {
 }
 """Typical unit mistakes for each family of metrics (bits, time, count)."""
 NEAR = math.log(1.6)
-"""Greatest log distance between a file's deviation and the factor of a unit mistake; it allows for scatter."""
+"""Tolerance for scatter within which a file's deviation counts as a unit mistake: a difference of logarithms."""
 
 
 def family(metric: str) -> str:

@@ -239,10 +239,10 @@ def _count(picks: Sequence[Picks]) -> int:
 
 
 def _within_limit(left: Sequence[Picks], most: int) -> tuple[list[list[Picks]], int | None]:
-    """Limit the number of designs, summed over all networks, by the number of changed tables of streams.
+    """Pick the designs with the fewest changed tables of streams: at most ``most`` designs of all networks together.
 
     Returns the picked sets of designs by network, and the greatest number of changed tables. This number is ``None`` if
-    all designs are within the limit. Designs with one changed table are all picked, even if they exceed the limit.
+    all designs are picked. Designs with one changed table are all picked, even if there are more than ``most``.
     """
     if _count(left) <= most:
         return [[pick] for pick in left], None

@@ -335,7 +335,7 @@ class _CandidatePrediction:
         of = self.case.stream(stream)
         whole = "a picture" if isinstance(of, ImageStream) else "the samples of a connection"
         return (
-            f"asked with frames of {scenario.payload_bytes} B in place of {stated_bytes} B: a frame holds no more "
+            f"predicted with frames of {scenario.payload_bytes} B in place of {stated_bytes} B: a frame holds no more "
             f"than {whole}",
         )
 

@@ -43,7 +43,7 @@ class Interfaces:
     def shared(
         self, stream: str, loads: tuple[Load, ...], derived: Derivations
     ) -> SharedInterface | None:
-        """Return the busiest interface that a stream shares with other streams; ``None`` if the device lacks it."""
+        """Return the busiest interface that a stream shares with other streams; ``None`` if no load has the stream."""
         busiest = max(
             (load for load in loads if stream in load),
             key=lambda load: _others_bps(stream, load, derived),

@@ -23,7 +23,7 @@ from icmodel.validate.folds import Key, place
 CLOSE = 1e-9
 """Relative tolerance for rounding, by which intervals are widened before a row is tested."""
 FAR = 3.0
-"""Ratio of a value's distance from the prediction to the interval's end, above which the value is far outside."""
+"""A value is far outside if its distance from the prediction exceeds this multiple of the interval's half-width."""
 NORMAL_95 = 1.959963984540054
 """Quantile of the normal distribution at 97.5 %, for two-sided 95 % intervals."""
 TRUTH_IS_ZERO = "the row is 0, so it has no relative error"
@@ -160,7 +160,8 @@ def score(outcomes: Sequence[Outcome]) -> Score:
 def is_far(estimate: Estimate, value: float) -> bool:
     """Whether a measured value lies far outside the interval of its prediction.
 
-    Far outside: farther from the prediction than ``FAR`` times the end of the interval on that side.
+    A value is far outside if its distance from the prediction exceeds ``FAR`` times the distance of the interval's end
+    on that side.
     """
     end = estimate.high if value > estimate.value else estimate.low
     beyond = abs(value - estimate.value) > FAR * abs(end - estimate.value)

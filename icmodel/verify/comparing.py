@@ -304,7 +304,8 @@ class Verification:
     def verdict(self) -> str:
         """Verdict: ``agrees``, ``does not agree`` or ``undecided``.
 
-        They agree if no latency bound was exceeded, and at most `most_outside` values lie outside their 90 % intervals.
+        It is ``agrees`` if no latency bound was exceeded, and at most `most_outside` values lie outside their 90 %
+        intervals. It is ``undecided`` if nothing was measured.
         """
         if not self.judged:
             return UNDECIDED

@@ -209,7 +209,7 @@ def command_of(source: Source, program: str) -> Command:
 # --- rate limits ------------------------------------------------------------------------------
 
 NEAR = 0.05
-"""Greatest relative distance of a sent rate from the tool's default rate, up to which the default is assumed."""
+"""Relative tolerance within which a sent rate counts as the tool's default rate."""
 
 
 class Pace(NamedTuple):

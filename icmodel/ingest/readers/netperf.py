@@ -105,7 +105,7 @@ SLACK, CLASSIC_SLACK = 0.02, 5e-3
 """Relative tolerances beyond rounding: for the mean round trip in omni, and for numbers of a classic table."""
 NOT_MEASURED = -1
 VERBOSE_CELLS = 8
-"""Number of cells in the line that netperf's -v 2 prints below a request/response test reported as throughput."""
+"""Number of cells in the further line of a request/response test with -v 2, if the test reports a throughput."""
 
 _BANNER = re.compile(
     r"^(?:MIGRATED )?(?P<test>(?:TCP|UDP|SCTP|OMNI)\b.*?)\s*TEST from (?P<rest>.*)$", re.M

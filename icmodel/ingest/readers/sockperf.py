@@ -66,7 +66,7 @@ DEFAULT_BYTES, DEFAULT_MPS = 14, 10_000
 UNDER_LOAD = 0.9
 """Least ratio of latencies to sent messages in a ping-pong run; with a lower ratio, the run was under-load."""
 PACED = 0.05
-"""Greatest relative distance of the sent rate from sockperf's default rate, up to which the default is assumed."""
+"""Relative tolerance within which the sent rate counts as sockperf's default rate."""
 LEAST = {"p50": 2, "p90": 10, "p99": 100, "p999": 1000}
 """Least number of observations from which each quantile is used."""
 
