@@ -658,5 +658,6 @@ def test_theory_says_as_which_protocol_it_sends() -> None:
         told.append(rooms.predict(system).notes)
     assert not any("assumed" in note for note in told[0])
     assert any(
-        "theory knows no protocol xyz: its packets are assumed to be those of tcp" in note for note in told[1]
+        "theory knows no protocol xyz: its packets are assumed to be those of tcp" in note
+        for note in told[1]
     )
