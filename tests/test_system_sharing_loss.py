@@ -1,4 +1,4 @@
-"""Loss at ports and in bursts, and waits at token buckets, against closed forms."""
+"""Loss of flows without back-pressure at ports and in bursts, against closed forms."""
 
 from __future__ import annotations
 
@@ -6,67 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from icmodel.system.sharing.loss import (
     Curve,
-    behind_buckets,
     expected_beyond,
     greatest_queue_bits,
     passing,
 )
 from icmodel.system.sharing.waiting import quantile_s
-
-
-def test_a_link_is_a_bucket_without_depth() -> None:
-    mean, variance = np.array([0.0, 1e-3, np.inf]), np.array([0.0, 1e-6, np.inf])
-    found = behind_buckets(mean, variance, np.zeros(3))
-    assert found[0].tolist() == mean.tolist()
-    assert found[1].tolist() == variance.tolist()
-
-
-def test_a_constant_wait_is_shorter_by_the_depth_of_the_bucket() -> None:
-    mean, variance = behind_buckets(np.full(2, 3e-3), np.zeros(2), np.array([1e-3, 4e-3]))
-    assert mean == pytest.approx([2e-3, 0.0], abs=1e-12)
-    assert variance == pytest.approx([0.0, 0.0], abs=1e-12)
-
-
-@pytest.mark.parametrize("load", [0.3, 0.6, 0.9])
-@pytest.mark.parametrize("depth", [0.2, 1.0, 4.0])
-def test_the_wait_of_random_frames_is_exact(load: float, depth: float) -> None:
-    """M/M/1 with mean service 1: waits above t with probability ρ exp(−(1 − ρ) t)."""
-    gone = 1 - load
-    mean, second = load / gone, 2 * load / gone**2
-    beyond = load * np.exp(-gone * depth)
-    found, variance = behind_buckets(
-        np.array([mean]), np.array([second - mean**2]), np.array([depth])
-    )
-    assert found[0] == pytest.approx(beyond / gone)
-    assert variance[0] == pytest.approx(2 * beyond / gone**2 - (beyond / gone) ** 2)
-
-
-@given(st.floats(0, 1e3), st.floats(0, 1e6), st.floats(0, 1e3), st.floats(0, 1e3))
-def test_a_deeper_bucket_never_lets_wait_longer(
-    mean: float, variance: float, depth: float, more: float
-) -> None:
-    waits_s = [
-        behind_buckets(np.array([mean]), np.array([variance]), np.array([one]))[0][0]
-        for one in (0.0, depth, depth + more)
-    ]
-    assert waits_s[0] >= waits_s[1] * (1 - 1e-9)
-    assert waits_s[1] >= waits_s[2] * (1 - 1e-9)
-    assert waits_s[2] >= 0
-
-
-def test_waits_of_very_few_frames_count_as_none() -> None:
-    mean, variance = behind_buckets(np.array([1e-6]), np.array([1e-12]), np.array([1e-3]))
-    assert mean[0] == 0
-    assert variance[0] == 0
-    assert quantile_s(mean, variance, 0.99)[0] == 0
-
-
-# --- bursts at full buffers ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("load", [0.3, 0.9])

@@ -20,8 +20,7 @@ from icmodel.system.prediction.resources import PORT
 from icmodel.system.prediction.result import derived
 from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.sharing import SAME
-from icmodel.system.sharing.loss import SHORTEST_S
-from icmodel.system.sharing.waiting import quantile_s
+from icmodel.system.sharing.waiting import SHORTEST_S, quantile_s
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
 MEDIAN = 0.5

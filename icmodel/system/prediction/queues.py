@@ -16,8 +16,16 @@ from icmodel.system.prediction.resources import INTERFACE, PORT
 from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.schedulers import PRIORITIES, CreditBased, Fifo, Gates, StrictPriority
 from icmodel.system.sharing import FULL, SAME
-from icmodel.system.sharing.loss import NOWHERE, behind_buckets
-from icmodel.system.sharing.waiting import LEAST, Arrivals, Waits, all_bursts_once_s, spread, waits
+from icmodel.system.sharing.loss import NOWHERE
+from icmodel.system.sharing.waiting import (
+    LEAST,
+    Arrivals,
+    Waits,
+    all_bursts_once_s,
+    behind_buckets,
+    spread,
+    waits,
+)
 from icmodel.system.traffic import Packets, Packing
 
 ONE_SERVER = (Fifo, StrictPriority)

@@ -26,6 +26,10 @@ LATE = 0.5
 """Fraction of cases in which a packet of a frame comes too late to follow the previous packet directly (assumed)."""
 LEAST = 1e-9
 """Least fraction of a port's rate that is assumed for a class, so that its waiting times stay finite."""
+SELDOM = 1e-9
+"""Least fraction of frames that wait at a port; if fewer frames wait, the wait counts as 0."""
+SHORTEST_S = 1e-15
+"""Mean wait [s] up to which a token bucket leaves the wait unchanged."""
 EVERY = slice(None)
 BLOCK = 16_384
 """Least number of entries in a block of whole ports, except the last block; blocks limit the memory of arrays."""
@@ -414,3 +418,37 @@ def _slip_s(at: Arrivals, priority: int, own_s: Floats) -> Floats:
     on_the_wire = np.clip(load, 0.0, np.maximum(left, 0.0))
     waiting = np.minimum(coming + on_the_wire, 1.0) * (own_s > 0)
     return np.asarray(LATE * (1 - on_the_wire) * waiting * at.longest_below_s(priority))
+
+
+# --- token buckets ----------------------------------------------------------------------------
+
+
+def behind_buckets(mean_s: Floats, variance_s2: Floats, spare_s: Floats) -> tuple[Floats, Floats]:
+    """Mean [s] and variance [s²] of the waits at ports whose rate is enforced by a token bucket, arrays (n,).
+
+    Compare a token bucket of depth b with a plain link of the same rate. The bucket's queue is the
+    link's queue less b, or 0 if b is greater (backlog of a greedy shaper: J.-Y. Le Boudec, P. Thiran,
+    Network Calculus, 2001, §1.5). The wait at the link is assumed to have the distribution of
+    `quantile_s`.
+
+    Parameters
+    ----------
+    mean_s, variance_s2 : arrays (n,)
+        Mean [s] and variance [s²] of the wait at a link of the same rate.
+    spare_s : array (n,)
+        Tokens left in a full bucket behind the frame, as time at the link's rate [s]; 0 for a plain link.
+    """
+    found_mean, found_variance = mean_s.copy(), variance_s2.copy()
+    here = np.flatnonzero((spare_s > 0) & (mean_s > SHORTEST_S) & np.isfinite(mean_s))
+    mean, variance, spare = mean_s[here], variance_s2[here], spare_s[here]
+    std = np.sqrt(variance)
+    chance = np.minimum(2 * mean**2 / (variance + mean**2), 1.0)
+    scale = np.where(std >= mean, mean / chance, std)
+    fixed = np.where(std >= mean, 0.0, mean - std)
+    gap = np.maximum(fixed - spare, 0.0)
+    over = chance * np.exp(-np.maximum(spare - fixed, 0.0) / np.maximum(scale, SELDOM * mean))
+    over = np.where(over < SELDOM, 0.0, over)
+    found_mean[here] = over * (gap + scale)
+    square = over * (gap**2 + 2 * gap * scale + 2 * scale**2)
+    found_variance[here] = np.maximum(square - found_mean[here] ** 2, 0.0)
+    return found_mean, found_variance
