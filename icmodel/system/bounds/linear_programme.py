@@ -300,7 +300,7 @@ def _queue_dates(
     some = outputs if 2 * len(outputs) <= MOST_DATES else (outputs[0], outputs[-1])
     starts = {date: next(dates) for date in some}
 
-    # Input dates have the order of output dates; a busy period starts before its departing bits arrive.
+    # Input dates have the order of output dates. A busy period starts before the bits arrive that depart in it.
     order = [(fifo[date], starts[date]) for date in starts]
     for later_of, earlier_of in ((fifo, fifo), (fifo, starts), (starts, starts)):
         order += [

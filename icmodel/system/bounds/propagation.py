@@ -386,7 +386,7 @@ class StageArrivals:
     ) -> ArrivalCurve:
         """Arrival curve of a link's traffic except one stage: the sum over all stages, less this stage.
 
-        So a large network needs no new sum for each stage. The line-rate bound still covers all stages.
+        The sum is computed once for all stages. The line-rate bound still covers all stages.
         """
         own = self._stages[left_out].arrival.buckets
         if len(own) != 1:

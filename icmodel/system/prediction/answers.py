@@ -99,7 +99,7 @@ class DatasetQuestions:
     notes: tuple[str, ...]
 
     def answers(self, columns: Mapping[str, Floats]) -> Mapping[str, NDArray[Any]] | None:
-        """Answer all questions by the dataset; ``None`` if the dataset has no rows with these options.
+        """Answer all questions with the dataset; ``None`` if the dataset has no rows with these options.
 
         If the dataset has a metric of `IF_MEASURED` only at other options, this metric is left out.
         """
@@ -401,7 +401,8 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
     """Describe a stream as a question to a dataset, without the other streams.
 
     If the dataset states how many cores it used, a stream without cores counts as one connection. If the last frames of
-    messages are short, the question has as many frames, all of one size; see `Stream.mean_frame_bytes`.
+    messages are short, the question has the same number of frames, all of the mean size; see
+    `Stream.mean_frame_bytes`.
     """
     links = system.links_of(stream)
     rate_bps = min(links[0].rate_bps, links[-1].rate_bps)
@@ -428,7 +429,7 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
 
 
 def other_interconnect(system: System, stream: Stream, model: Model) -> str:
-    """Reason why a dataset cannot answer: its link is of another kind than the route's first and last link; or empty."""
+    """Reason why a dataset of another interconnect cannot answer; empty if the first or the last link has its kind."""
     links, kind = system.links_of(stream), model.data.link(stream.options).kind
     if kind in (links[0].interconnect, links[-1].interconnect):
         return ""

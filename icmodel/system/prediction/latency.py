@@ -275,7 +275,7 @@ def without_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estima
 
 
 def unknown_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
-    """Metrics of a stream whose frames may wait any time, for the reason ``why``: of latencies only the low is known."""
+    """Metrics of a stream whose frames may wait any time: only the lows of its latencies stay. ``why`` is the reason."""
     unknown = {}
     for name, estimate in metrics.items():
         if not name.startswith(OF_TIME):
@@ -288,7 +288,7 @@ def unknown_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estima
 
 
 def times_of_arrivals(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """If not all data of a stream arrive, note in the stream's latencies that only arriving data count."""
+    """Metrics of a stream whose data do not all arrive: its latencies note that only arriving data count."""
     return {
         name: replace(
             estimate, why="; ".join(filter(None, (estimate.why, "counts only frames that arrive")))

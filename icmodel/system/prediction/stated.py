@@ -163,7 +163,7 @@ class StatedTimes:
         return found
 
     def measured(self, own: Mapping[str, Estimate]) -> dict[str, Estimate]:
-        """Leave out the dataset's CPU metrics at ends whose devices state their own times, and its round trips."""
+        """Leave out the dataset's round trips, and its CPU metrics at ends whose devices state their own times."""
         sides = tuple(f"cpu_{side}" for side in self.ends)
         none = (*sides, "rtt_") if sides else ()
         return {name: one for name, one in own.items() if not name.startswith(none)}
