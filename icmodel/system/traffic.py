@@ -53,6 +53,10 @@ class Packets:
         """Mean size of a packet [b]."""
         return self.sum_bits / self.number
 
+    def repeated(self, times: int) -> Packets:
+        """The same packets, several times one after the other."""
+        return replace(self, number=times * self.number, sum_bits=times * self.sum_bits)
+
     @property
     def behind_bits(self) -> float:
         """Sum of the sizes of all packets except the longest [b]."""

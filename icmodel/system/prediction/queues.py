@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress
 from typing import NamedTuple
 
@@ -348,9 +348,7 @@ def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[lis
                         at_sender=before is None,
                         burst=burst,
                         frame=min(burst, packed.frame, key=lambda some: some.sum_bits),
-                        bunch=replace(
-                            burst, number=held * burst.number, sum_bits=held * burst.sum_bits
-                        ),
+                        bunch=burst if held == 1 else burst.repeated(held),
                         source=(*server, came_from),
                         wire_bps=wire_bps,
                         rate_bps=rate_bps,
@@ -360,9 +358,9 @@ def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[lis
                 )
             before, paced = port, port.paced_bps(stream.priority)
             came_bps = min(came_bps, paced)
-            spacing_s = stream.interval_s
-            if spacing_s and math.isfinite(closed_s := longest_closed_s(port, stream)):
-                held = max(held, 1 + math.floor(closed_s / spacing_s))
+            closed_s = longest_closed_s(port, stream)
+            if 0 < closed_s < math.inf and stream.interval_s:
+                held = max(held, 1 + math.floor(closed_s / stream.interval_s))
     return found, entry
 
 
