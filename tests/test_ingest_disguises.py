@@ -109,6 +109,12 @@ DISGUISES: Mapping[str, Callable[[str], bytes]] = {
     "quoted log of a terminal": lambda text: each(lambda k: f"> Nov 25 {clock(k)} \x1b[32m")(
         text
     ).replace(b"\n", b"\r\n"),
+    "dmesg": each(lambda k: f"[{100 + 0.007919 * k:12.6f}] "),
+    "syslog": each(lambda k: f"<14>1 2026-11-25T{clock(k)}.123456Z host-a perf 4711 - - "),
+    "syslog of BSD": each(lambda k: f"<14>Nov 25 {clock(k)} host-a perf[4711]: "),
+    "nl": each(lambda k: f"{k + 1}: "),
+    "grep -n": each(lambda k: f"{k + 1}:"),
+    "a list": each(lambda k: f"{k + 1}. "),
     "an indented quote of a service": each(lambda _: "   > client-1  | "),
 }
 
@@ -256,3 +262,56 @@ def test_a_sample_in_two_disguises_reads_the_same() -> None:
             inner,
             outer,
         )
+
+
+UNKNOWN: Mapping[str, Callable[[int], str]] = {
+    "seconds": lambda k: f"+{k}.{37 * k % 1000:03} s ",
+    "klog": lambda k: f"I1125 {clock(k)}.123456 1 main.go:{k + 20}] ",
+    "docker build": lambda k: f"#12 {k}.123 ",
+    "milliseconds": lambda k: f"{13 * k:08} ",
+    "a worker": lambda _: "[worker-3] ",
+    "a logger": lambda _: "INFO perf: ",
+    "a shell": lambda _: "out> ",
+    "two words": lambda _: "perf-job-0 perf ",
+}
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("what", UNKNOWN)
+def test_an_unknown_prefix_of_every_line_is_removed_or_named(what: str, tmp_path: Path) -> None:
+    """It never looks as if the run was cut off."""
+    rng = random.Random(what)
+    for name in rng.sample(READABLE, min(times(12), len(READABLE))):
+        text = (CASES / name).read_text(encoding="utf-8-sig")
+        body = each(UNKNOWN[what])(text)
+        why = refusal(body, name, tmp_path)
+        if why:
+            assert re.search("every line begins like|is not the output of a tool", why)
+        else:
+            assert seen(taken(body, name)) == seen(taken(text.encode(), name))
+
+
+def refusal(body: bytes, name: str, folder: Path) -> str:
+    """Why a body is refused; empty if it is read."""
+    file = folder / Path(name).name
+    file.write_bytes(body)
+    try:
+        ingest([file], labels=labels(name))
+    except RecordError as error:
+        return str(error)
+    return ""
+
+
+def test_an_unknown_prefix_is_named(tmp_path: Path) -> None:
+    text = (CASES / "iperf2/tcp.txt").read_text(encoding="utf-8")
+    [file] = in_files(tmp_path, {"log.txt": each(UNKNOWN["docker build"])(text).decode()})
+    with pytest.raises(RecordError, match=r"every line begins like '#12 0\.123 '"):
+        ingest([file])
+
+
+def test_numbers_of_lines_are_no_ranks(tmp_path: Path) -> None:
+    """Each line would be a text of its own, and so cut off."""
+    text = (CASES / "iperf2/tcp.txt").read_text(encoding="utf-8")
+    [file] = in_files(tmp_path, {"log.txt": each(lambda k: f"{k + 1}: ")(text).decode()})
+    got = ingest([file], labels=labels("iperf2/tcp.txt"))
+    assert seen(got) == seen(taken(text.encode(), "iperf2/tcp.txt"))

@@ -21,7 +21,7 @@ from icmodel.dataset.write import points_csv
 from icmodel.errors import RecordError
 from icmodel.ingest import Labels, ingest
 from icmodel.ingest.readers import READERS, runs_of
-from icmodel.ingest.result import Number
+from icmodel.ingest.result import Hosts, Number
 from icmodel.ingest.source import Source, documents, read_source, shifted
 from ingest_cases import CASES, numbers, read, results, sides
 from search import times
@@ -541,9 +541,12 @@ def test_qperf_spellings_of_sizes_and_counts(
     size: str, count: str, payload_bytes: int, tmp_path: Path
 ) -> None:
     file = tmp_path / "q.txt"
-    file.write_text(
-        f"tcp_lat:\n    latency = 40 us\n    loc_send_bytes = {size}\n    loc_send_msgs = {count}\n"
-    )
+    lines = [
+        f"    {end}_send_{what}\n"
+        for end in ("loc", "rem")
+        for what in (f"bytes = {size}", f"msgs = {count}")
+    ]
+    file.write_text(f"tcp_lat:\n    latency = 40 us\n{''.join(lines)}")
     assert numbers(ingest([file]), payload_bytes=payload_bytes) == {"rtt_half_mean_s": 40e-6}
 
 
@@ -698,7 +701,8 @@ def test_imb_of_both_directions_is_left_out_with_a_note() -> None:
     assert numbers(got) == numbers(read("imb/pingpong.txt"))
     assert any("Sendrecv is not used" in note for note in results(got)[0].notes)
     with pytest.raises(
-        RecordError, match=r"“Sendrecv” is the sum of both directions, .*: run Uniband or PingPong"
+        RecordError,
+        match=r"line 11: “Sendrecv” is the sum of both directions, .*: run Uniband or PingPong",
     ):
         read("imb/sendrecv.txt")
 
@@ -904,3 +908,39 @@ def test_every_sample_in_the_docstring_of_a_reader_is_read(name: str) -> None:
         source = Source(Path("sample.txt"), b"", textwrap.dedent(sample))
         assert [reader.NAME for reader, _ in runs_of(source, None)] == [name]
         assert all(result.numbers for result in READERS[name].read(source))
+
+
+def test_nuttcp_keeps_the_directions_of_one_file_apart(tmp_path: Path) -> None:
+    file = tmp_path / "both.txt"
+    file.write_text(
+        "$ nuttcp -t -T1 host-b\n"
+        "  117.6600 MB /   1.00 sec =  987.0003 Mbps 5 %TX 9 %RX 0 retrans 0.16 msRTT\n"
+        "$ nuttcp -r -T1 host-b\n"
+        "   87.6200 MB /   1.00 sec =  735.0099 Mbps 5 %TX 9 %RX 0 retrans 0.16 msRTT\n"
+    )
+    got = ingest([file])
+    rates = [point for point in got.points if point.metric == "goodput_bps"]
+    assert {(point.options, point.value) for point in rates} == {
+        (("unnamed to host-b",), 987.0003e6),
+        (("host-b to unnamed",), 735.0099e6),
+    }
+    assert any("results of both directions" in note for note in got.notes)
+
+
+def test_nuttcp_options_end_with_their_command_line(tmp_path: Path) -> None:
+    line = "  117.6600 MB /   1.00 sec =  987.0003 Mbps 5 %TX 9 %RX 0 retrans 0.16 msRTT\n"
+    file = tmp_path / "both.txt"
+    file.write_text(f"$ nuttcp -r -l1448 host-b 2>&1 | tee log\n{line}$ nuttcp host-b\n{line}")
+    first, second = results(ingest([file]))
+    assert (first.hosts, first.labels.payload_bytes) == (Hosts(sender="host-b"), 1448)
+    assert (second.hosts, second.labels.payload_bytes) == (Hosts(receiver="host-b"), 65536)
+
+
+def test_iperf3_interrupted_after_its_json_is_refused(tmp_path: Path) -> None:
+    text = (CASES / "iperf3/tcp.json").read_text(encoding="utf-8")
+    file = tmp_path / "run.json"
+    file.write_text(f"{text}iperf3: interrupt - the client has terminated\n")
+    with pytest.raises(
+        RecordError, match="“iperf3: interrupt - the client has terminated” follows"
+    ):
+        ingest([file])

@@ -229,6 +229,11 @@ _STAMP = (
 SURE = (
     re.compile(r"[ \t]*(?:>[ \t]?)+"),  # a quote in a mail
     re.compile(rf"[ \t]*[^\t]+\t[^\t]+\t(?={_STAMP}[ \t])"),  # job and step of a CI
+    re.compile(
+        rf"<\d{{1,3}}>1 {_STAMP} (?P<who>\S+ \S+) \S+ \S+ (?:-|(?:\[[^\]\n]*\])+)(?: |$)"
+    ),  # syslog (RFC 5424)
+    re.compile(rf"<\d{{1,3}}>(?={_STAMP} )"),  # priority in front of journalctl's or syslog's line
+    re.compile(r"[ \t]*\[ *\d+\.\d{6}\](?: |$)"),  # dmesg
     re.compile(rf"[ \t]*{_STAMP} (?P<who>[\w.-]+ [\w@.:/-]+\[\d+\]): ?"),  # journalctl, syslog
     re.compile(rf"[ \t]*\[?{_STAMP}\]?(?:[ \t]|$)"),  # ts, kubectl --timestamps, docker -t, CI
     re.compile(r"[ \t]*\[(?P<who>pod/[\w./-]+)\] ?"),  # kubectl --prefix
@@ -244,12 +249,13 @@ LIKELY = (
     re.compile(r"[ \t]*[|│] ?"),
 )
 """Patterns of line prefixes that are removed only if several consecutive lines have them."""
-COUNTED = re.compile(r"[ \t]*(\d+)(?:\t|$)")
-"""Pattern of a line number at the start of a line, as written by ``cat -n``."""
+COUNTED = re.compile(r"[ \t]*(\d+)(?:\t|: ?|[.)|] |$)")
+"""Pattern of a line number at the start of a line, as written by ``cat -n``, ``nl`` and ``grep -n``."""
 IN_A_ROW = 3
 NAMED = re.compile(r"(?P<who>[\w.-]+): ?")
 """Pattern of a host or task before each line (pdsh, clush, gh run view); a tool's name with a colon also matches."""
 
+_DIGITS = re.compile(r"[0-9]+")
 _JOB = re.compile(
     r"\[\d+\][ +-]*(?:\d+ *|(?:\d+ +)?(?:done|exit|running|stopped|terminated|killed|hangup|suspended)\b.*)$",
     re.I,
@@ -309,7 +315,7 @@ def plain(text: str) -> list[str]:
             and len(numbers) >= enough
             and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
         ):
-            likely.append(COUNTED)
+            likely = [COUNTED]  # not a rank in front of each line
         if not likely:
             break
         lines = [_bare(who, line, likely) for who, line in lines]
@@ -343,6 +349,20 @@ def named_apart(text: str) -> list[str]:
     words, space, _ = common.rpartition(" ")
     common = words + space or common
     return plain("\n".join(line.removeprefix(common) for line in lines)) if common else []
+
+
+def shared_beginning(text: str) -> str:
+    r"""Beginning of the first line with which all lines begin, digits aside; empty for fewer than three lines.
+
+    >>> shared_beginning("\n".join(["+0.001 s a", "+0.250 s b", "+10.5 s c"]))
+    '+0.001 s '
+    """
+    filled = [line for line in text.split("\n") if line.strip()]
+    if len(filled) < IN_A_ROW:
+        return ""
+    shape = _common([_DIGITS.sub("0", line) for line in filled])
+    match = re.match(re.escape(shape).replace("0", "[0-9]+"), filled[0])
+    return match[0] if match else ""
 
 
 def _as_shown(text: str) -> str:

@@ -28,7 +28,7 @@ from icmodel.ingest.readers import (
 )
 from icmodel.ingest.readers.common import Layout
 from icmodel.ingest.result import Result
-from icmodel.ingest.source import Source, named_apart, plain, with_points
+from icmodel.ingest.source import Source, named_apart, plain, shared_beginning, with_points
 
 
 class Reader(Protocol):
@@ -100,6 +100,11 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
         return [(READERS[tool], replace(source, text="\n".join(streams)))]
     if not runs and (failed := _FAILED.search(source.text)):
         raise RecordError(f"the run failed: it says “{failed[0].strip()}” and holds no result")
+    if not runs and (beginning := shared_beginning(source.text)).strip():
+        raise RecordError(
+            f"every line begins like {beginning!r}, and icmodel knows no tool that writes so: remove what was put before "
+            "each line, or map the columns of a table with `icmodel ingest --map`"
+        )
     if not runs:
         raise RecordError(
             f"the text is not the output of a tool that icmodel knows ({', '.join(sorted(READERS))}): name the tool "

@@ -80,7 +80,8 @@ class Layout(NamedTuple):
             lead = lines[first : starts[bisect_left(starts, first)]] if starts else []
             if any(line.strip() for line in lead):
                 typed = ""
-            yield replace(source, text="\n".join(own), first=first + 1, typed=typed)
+            text = "\n".join(own) + ("\n" if end < len(lines) else "")
+            yield replace(source, text=text, first=first + 1, typed=typed)
             typed = next((line for line in reversed(own) if line.startswith(("$ ", "+ "))), typed)
 
 
@@ -150,6 +151,27 @@ def rows(section: Section, row: re.Pattern[str], name: str) -> Iterator[Row]:
             )
     if max(sizes, default=0) < 1:
         raise RecordError(f"“{name}” has no rows: the run failed or was cut off")
+
+
+def check_last_line(source: Source, ends: re.Pattern[str] | None = None) -> None:
+    """Raise RecordError if the last line has neither a line end nor an ending after which no number can follow.
+
+    Parameters
+    ----------
+    ends
+        Pattern of the complete endings, searched in the last line; by default only a line end completes a line.
+
+    Raises
+    ------
+    RecordError
+        If the last line may lack a part of its last number.
+    """
+    line = source.lines[-1]
+    if line.strip() and not (ends and ends.search(line)):
+        raise RecordError(
+            f"line {source.first + len(source.lines) - 1}: {line.strip()!r} has no line end, so the file may be cut "
+            "off in it: if it is complete, end its last line and ingest it again"
+        )
 
 
 # --- command lines ----------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def read(source: Source) -> list[Result]:
     names = tuple(dict.fromkeys(block.title[1] for block in blocks))
     taken = [block for block in blocks if block.title[1] in HEADS]
     if not taken:
-        refuse_sum(NAME, names[0], source.place)
+        refuse_sum(NAME, names[0], f"line {blocks[0].first - 1}")
         raise NotTakenError(
             f"the output has {', '.join(names)}, which do not measure one stream: ingest PingPong or Uniband"
         )

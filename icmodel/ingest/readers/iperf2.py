@@ -30,6 +30,7 @@ from icmodel.ingest.readers.common import (
     DUPLEX,
     Layout,
     Pace,
+    check_last_line,
     check_loss,
     check_rate,
     command_of,
@@ -71,6 +72,8 @@ _ROW = re.compile(
     re.M,
 )
 LAYOUT = Layout(start=_START, holds=_ROW)
+_ENDS = re.compile(r"datagrams(?: received out-of-order)?\s*$")
+"""Pattern of the end of a complete line of a stream that has no rate."""
 _REPORT = re.compile(r"^\[.*\] Server Report:")
 _DATAGRAM = re.compile(r"^Sending (\d+) byte datagrams(?:, IPG target: ([0-9.]+) us)?", re.M)
 _BUFFER = re.compile(r"^Write buffer size: (\d+) (K?)Byte", re.M)
@@ -127,11 +130,15 @@ def read(source: Source) -> list[Result]:
         starts,
         f"{source.place}: the output has neither the head of a client nor that of a server: it is cut off",
     )
+    last = source.lines[-1]
+    if last.startswith("[") and not _ROW.match(last):
+        check_last_line(source, _ENDS)
     results = []
     for group in _Group.split(source, _Head.of(starts)):
         require(
             group.rows, f"{source.place}: the output has no line of a result: the run was cut off"
         )
+        group.check_complete(source.place)
         directions = {
             sends: [row for row in group.rows if group.sends(row) is sends]
             for sends in (True, False)
@@ -252,6 +259,16 @@ class _Group:
             not is_report, f"{source.place}: a server's report has no line: the run was cut off"
         )
         yield from groups
+
+    def check_complete(self, place: str) -> None:
+        """Raise RecordError if a connection has no row, or only some connections have a server's report."""
+        for rows, what in ((self.rows, "line of a result"), (self.reports, "server's report")):
+            streams = {row["id"].lstrip("*") for row in rows}
+            missing = sorted(set(self.connections) - streams, key=int)
+            require(
+                not streams or not missing,
+                f"{place}: stream {', '.join(missing)} has no {what}: the run was cut off",
+            )
 
     def sends(self, row: re.Match[str]) -> bool:
         """Whether a row counts sent data: the host that wrote the row was the sender."""
@@ -445,6 +462,8 @@ def read_csv(source: Source) -> list[Result]:
     RecordError
         If a line was changed, or no line covers the whole run.
     """
+    if source.lines[-1][:1].isdigit():
+        check_last_line(source)
     lines = []
     for number, text in source.numbered():
         if _CSV.match(text):

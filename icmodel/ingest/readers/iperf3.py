@@ -55,7 +55,7 @@ _JSON = re.compile(
 _OPENS = re.compile(r"^[ \t]*\{", re.M)
 _FAILED = (re.compile(r'"start"\s*:'), re.compile(r'"intervals"\s*:'))
 _EVENT = re.compile(r'^\{"event":', re.M)
-_ERROR = re.compile(r"^iperf3: error - .*$", re.M)
+_ERROR = re.compile(r"^iperf3: (?:error|interrupt) - .*$", re.M)
 _MULTITHREADED = (3, 16)
 DEFAULT_BPS = 2.0**20
 """Default rate limit of UDP in iperf3 [b/s] (its manual)."""

@@ -27,6 +27,7 @@ from icmodel.ingest.readers.common import (
     Layout,
     Pace,
     bits_per_second,
+    check_last_line,
     check_rate,
     first_group,
     pace_of,
@@ -126,6 +127,11 @@ _SIZE = re.compile(r"(?:^|\s)-(?P<key>[mr])\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
 _FLAG = re.compile(r"\s-f\s*([kmgKMG])\b")
 _PAIR = re.compile(r"\s*[A-Z][A-Z0-9_]+=")
 _UNIT = re.compile(r"(10\^[369]bits/s(?:ec)?|[KMG]?[Bb]ytes/s(?:ec)?|per sec)")
+_ENDS = re.compile(r"^THROUGHPUT=\d+\.\d\d$|^[^,=]*\.\d\d\d?$|[]\s]$")
+"""Pattern of a complete last line: a number with its decimals, or the end of JSON."""
+_SELECTED = re.compile(r"\s-k\s*\"?(?:[A-Z0-9_]+,)*(?P<last>[A-Z0-9_]+)")
+"""Pattern of the option that selects omni's keys, which netperf prints in this order."""
+_CPU_HEAD = re.compile(r"Utilization|S\.dem|\bCPU\b")
 _CONFIDENCE = re.compile(r"Throughput\s*:\s*([0-9.]+)%")
 
 
@@ -261,6 +267,9 @@ def read(source: Source) -> list[Result]:
     RecordError
         If a test failed or its table cannot be read.
     """
+    last = source.lines[-1]
+    if _PAIR.match(last) or "," in last or _cells(last):
+        check_last_line(source, _ENDS)
     results = []
     for test in Test.split(source):
         if "CONNECT" in test.words.upper():
@@ -320,6 +329,11 @@ class _Omni:
         lines = test.lines
         pairs = dict(line.split("=", 1) for line in lines if _PAIR.match(line))
         if pairs:
+            selected = _SELECTED.search(test.command)
+            require(
+                selected is None or selected["last"] in pairs,
+                f"{test.place}: the output has no {selected and selected['last']}, which -k selects last: it was cut off",
+            )
             return cls(test, pairs)
         for head, row in pairwise(lines):
             if head.startswith("Throughput,") or ",Throughput" in head:
@@ -328,7 +342,7 @@ class _Omni:
                 except csv.Error as error:
                     raise RecordError(f"the table of omni is not CSV: {error}") from error
                 require(
-                    len(cells) <= len(names) + 1,
+                    len(names) <= len(cells) <= len(names) + 1,
                     f"a row has {len(cells)} cells under {len(names)} names: the output was changed",
                 )
                 keys = [COLUMNS.get(name.strip(), name.strip()) for name in names]
@@ -471,6 +485,13 @@ class _Table:
             f"{test.place}: {test.words} has no line of numbers that icmodel can read: the run was "
             "cut off, or omni was run with -O; use -o or -k instead",
         )
+        if _CPU_HEAD.search("\n".join(head)):
+            # The first row of UDP is the sender's, and the second the receiver's.
+            needed = [10] if test.round_trips else [8, 6] if test.protocol == "udp" else [9]
+            require(
+                all(len(row) >= cells for row, cells in zip(rows, needed, strict=False)),
+                f"{test.place}: its table has fewer numbers than its head has columns: the run was cut off",
+            )
         if "Desired confidence was not achieved" not in body:
             return cls(test, rows, units, [], "")
         width = first_group(_CONFIDENCE, body)

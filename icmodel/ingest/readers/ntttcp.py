@@ -173,6 +173,11 @@ def read_linux(source: Source) -> Result:
     moved = exact(_printed(fields["total bytes"][0], "total bytes").value)
     seconds = _printed(fields["test duration"][0], "test duration")
     rate = _rate_by_bytes(moved, seconds, _printed(value, "throughput", _SPEEDS[unit]))
+    for mode in ("user", "system", "softirq") if "cpu cores" in fields else ():
+        require(
+            fields.get(mode, ("", ""))[1] == "%",
+            f"{source.place}: the output has 'cpu cores', but no complete {mode!r}: it was cut off",
+        )
     command = command_of(source, PROGRAM)
     sends = _is_sender(source, command)
     streams = first_group(_CONNECTIONS, text)
@@ -181,6 +186,8 @@ def read_linux(source: Source) -> Result:
     notes = ["the rate is bytes over seconds, which have more digits than the printed rate"]
     cores = fields.get("cpu cores", ("", ""))[0]
     cpu = _host_cpu(lambda key: fields.get(key, ("", ""))[0], notes, sends=sends)
+    if "cpu cores" not in fields:
+        notes.append("no lines on the CPU follow the throughput: the file may be cut off")
     return _console_result(
         source,
         first_group(_CONSOLE, text),

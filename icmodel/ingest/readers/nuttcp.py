@@ -21,6 +21,7 @@ from icmodel.ingest.readers.common import (
     Layout,
     Pace,
     bits_per_second,
+    check_last_line,
     check_loss,
     check_rate,
     pace_of,
@@ -29,6 +30,7 @@ from icmodel.ingest.result import (
     RECEIVER,
     SENDER,
     Assumed,
+    Hosts,
     Limits,
     Number,
     Origin,
@@ -53,7 +55,12 @@ _LINE = re.compile(
 _CPU = re.compile(r"(?P<tx_cpu>\d+) %TX\s+(?P<rx_cpu>\d+) %RX")
 _DROPS = re.compile(r"(?P<drop>\d+) /\s*(?P<pkt>\d+) drop/pkt(?:\s+(?P<data_loss>[0-9.]+) %loss)?")
 _PARSED = re.compile(r"^\s*megabytes=[0-9.]+ real_seconds=[0-9.]+")
-_COMMAND = re.compile(r"(?:^|\s)nuttcp\s+(?P<options>-.*)$")
+_ENDS = re.compile(r"(?:drop/pkt|%loss|msRTT)\s*$| (?:data_loss|rtt_ms)=[0-9.]+$")
+"""Pattern of a complete line at the end of a file; after %RX, the packets of UDP may follow."""
+_COMMAND = re.compile(r"(?:^|\s)nuttcp\s+(?P<options>-.*|[\w.:-]+)$")
+_DIRECTION = re.compile(r"(?:^|\s)-(?P<way>[rt])(?=\s|$)")
+_AFTER = re.compile(r"\s+(?:[|<>&;]|2>).*$")
+"""Pattern of the end of a command line that is not nuttcp's: a pipe, a redirection, or another command."""
 _HEADING = re.compile(r"[ \t]*[#=*~]")
 """Pattern of a line that looks like a heading; a command line above it does not apply to the runs below it."""
 _LENGTH = re.compile(r"-l\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
@@ -67,11 +74,12 @@ _MARK = re.compile(
 
 
 class _Options(NamedTuple):
-    """Options in a command line of nuttcp: payload [B], rate limit [b/s] and number of parallel streams."""
+    """Options in a command line of nuttcp: payload [B], rate limit [b/s], parallel streams, and the hosts that it names."""
 
     payload: int | None = None
     load: float | None = None
     streams: int = 1
+    hosts: Hosts = Hosts()
 
     @classmethod
     def parse(cls, command: str) -> _Options:
@@ -83,7 +91,14 @@ class _Options(NamedTuple):
         speeds = {"": 1e3, "k": 1e3, "m": 1e6, "g": 1e9}
         load = float(rate["rate"] or 0) * speeds[(rate["unit"] or "").lower()] if rate else None
         count = int(streams["count"]) if streams else 1
-        return cls(payload, math.inf if load == 0 else load, count)
+        # The server is the last word. With -r it sends, otherwise it receives.
+        typed = _AFTER.sub("", command)
+        ways, server = _DIRECTION.findall(typed), typed.split()[-1]
+        if server.startswith("-"):
+            hosts = Hosts()
+        else:
+            hosts = Hosts(sender=server) if ways[-1:] == ["r"] else Hosts(receiver=server)
+        return cls(payload, math.inf if load == 0 else load, count, hosts)
 
 
 def recognises(text: str) -> bool:
@@ -107,6 +122,8 @@ def read(source: Source) -> list[Result]:
         elif _HEADING.match(text):
             options = _Options()
         if fields := _fields(text, number):
+            if number == source.first + len(source.lines) - 1:
+                check_last_line(source, _ENDS)
             results.append(_result(fields, number, options))
     require(
         results,
@@ -194,6 +211,7 @@ def _result(fields: Mapping[str, str], number: int, options: _Options) -> Result
         implied=pace.implied,
         assumed=pace.assumed,
         numbers=tuple(numbers),
+        hosts=options.hosts,
         streams=options.streams,
         limits=Limits(most_cores=1.1),
         notes=(*notes, *(pace.notes if options.load is None else ())),

@@ -21,6 +21,7 @@ from icmodel.ingest.labels import Labels
 from icmodel.ingest.readers.common import (
     Layout,
     begins_row,
+    check_last_line,
     check_rate,
     command_of,
     first_group,
@@ -53,6 +54,10 @@ _TITLE = re.compile(
 LAYOUT = Layout(start=_TITLE, holds=re.compile(r"\s*#bytes"))
 _CELL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _COLUMN = re.compile(r"\[(?:MB|MiB|Gb)/sec\]|\[Mpps\]|\[usec\]|\[%\]|tps average")
+_ENDS, _ENDS_RATE = re.compile(r"\.\d\d\s*$"), re.compile(r"\.\d{6}\s*$")
+"""Patterns of a complete last row: a time or share has two decimals, and a message rate six."""
+RATE_COLUMNS = 5
+"""Number of columns in a table whose last column is the message rate."""
 _QPS = re.compile(r"Number of qps\s*:\s*(\d+)")
 _CONNECTION = re.compile(r"Connection type\s*:\s*(\w+)")
 _LINK = re.compile(r"Link type\s*:\s*(\w+)")
@@ -101,7 +106,8 @@ def read(source: Source) -> list[Result]:
     )
 
     results = []
-    at_server = len(titles) == 1 and _WAITS.search(text) is not None
+    # A table of both ends may have a server's text in front of its second table.
+    at_server = len(titles) == 1 and _WAITS.search(text[: titles[0].start()]) is not None
     columns = 0
     for number, line in source.numbered():
         cells = line.split()
@@ -113,6 +119,9 @@ def read(source: Source) -> list[Result]:
                 f"line {number}: {line.strip()!r} does not have one number for each of the {columns} columns: "
                 "the output was cut off or changed",
             )
+            if number == source.first + len(source.lines) - 1:
+                is_rate = titles[0]["kind"] == "BW" and columns == RATE_COLUMNS
+                check_last_line(source, _ENDS_RATE if is_rate else _ENDS)
             results.append(_result(source, titles[0], cells, number, at_server=at_server))
     require(results, "its table has no row of numbers: the run failed or was cut off")
     once = {result.labels.payload_bytes: result for result in reversed(results)}

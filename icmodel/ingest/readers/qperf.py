@@ -11,6 +11,8 @@ quotient of printed bytes and messages gives its interval.  ::
         msg_size    =        1 KiB (1,024)
         send_bytes  =      213 MB
         send_msgs   =  207,702
+        recv_bytes  =      213 MB
+        recv_msgs   =  207,700
 """
 
 from __future__ import annotations
@@ -22,7 +24,13 @@ from decimal import Decimal
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.readers.common import Layout, command_of, first_group, refuse_sum
+from icmodel.ingest.readers.common import (
+    Layout,
+    check_last_line,
+    command_of,
+    first_group,
+    refuse_sum,
+)
 from icmodel.ingest.result import (
     BOTH,
     RECEIVER,
@@ -45,6 +53,9 @@ NAME = "qperf"
 _TEST = re.compile(r"^((?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc)_(?:\w+_)?(?:bw|lat)):\s*$", re.M)
 _LINE = re.compile(r"^\s*(\w+)\s+=\s+(.*?)\s*$", re.M)
 LAYOUT = Layout(start=_TEST, thousands=True)
+_ALIGNED = re.compile(r"^\s*(?P<name>\w+)(?P<space> +)= ", re.M)
+_UNIT_ENDS = re.compile(r"[A-Za-z)]\s*$|:\s*$")
+"""Pattern of a complete last line: a number in front of its unit."""
 _VALUE = re.compile(r"([0-9][0-9,.]*)\s*(.*)")
 _EXACT = re.compile(r"\(([0-9,]+)\)")
 _SPEED = re.compile(r"([KMG]?)(B|bytes|b|bits)?/sec")
@@ -87,6 +98,7 @@ def read(source: Source) -> list[Result]:
         raise NotTakenError(
             f"{source.place}: {test} is an RDMA test, which icmodel does not read: measure with perftest"
         )
+    _check_complete(source)
     lines = dict(_LINE.findall(source.text))
 
     # The message size is printed or set by the command line; otherwise the default, if the counts allow it.
@@ -138,6 +150,31 @@ def read(source: Source) -> list[Result]:
             notes=tuple(notes),
         )
     ]
+
+
+def _check_complete(source: Source) -> None:
+    """Raise RecordError if lines of a test are missing at its end.
+
+    qperf aligns the lines of a test to the longest name, and prints each number of a host for the other host too.
+    """
+    if _LINE.match(source.lines[-1]):
+        check_last_line(source, _UNIT_ENDS)
+    names = [line["name"] for line in _ALIGNED.finditer(source.text)]
+    widths = {line.end("space") - line.start("name") for line in _ALIGNED.finditer(source.text)}
+    require(
+        len(widths) != 1 or max(map(len, names)) + 2 >= widths.pop(),
+        f"{source.place}: the names are aligned to a longer name than any of them: lines were cut off",
+    )
+    for one, other in (("send_", "recv_"), ("loc_", "rem_")):
+        missing = [
+            name
+            for name in names
+            if name.startswith(one) and other + name.removeprefix(one) not in names
+        ]
+        require(
+            not missing,
+            f"{source.place}: the test has {', '.join(missing)}, but not the same of the other host: it was cut off",
+        )
 
 
 def _bandwidth(lines: Mapping[str, str]) -> list[Number]:

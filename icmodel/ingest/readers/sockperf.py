@@ -9,6 +9,7 @@ Throughput is the sent rate: it is computed from the message rate, and checked a
     sockperf: ====> avg-latency=20.000 (std-dev=2.000)
     sockperf: Total 120000 observations; each percentile contains 1200.00 observations
     sockperf: ---> percentile 99.000 =   31.000
+    sockperf: ---> <MIN> observation =   15.000
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ from itertools import pairwise
 
 from icmodel.errors import RecordError
 from icmodel.ingest.labels import Labels
-from icmodel.ingest.readers.common import Layout, check_rate, command_of, first_group
+from icmodel.ingest.readers.common import (
+    Layout,
+    check_last_line,
+    check_rate,
+    command_of,
+    first_group,
+)
 from icmodel.ingest.result import (
     BOTH,
     MICRO,
@@ -51,6 +58,8 @@ _COUNT = re.compile(r"Total (\d+) observations")
 _QUANTILE = re.compile(r"---> (<MAX> observation|<MIN> observation|percentile (\S+)) =\s*(\S+)")
 _EATEN = re.compile(r"--->\s+observation =")
 """Pattern of an extreme whose mark, <MAX> or <MIN>, a mail program removed as HTML."""
+_ENDS = re.compile(r"\.\d{3}\s*$")
+"""Pattern of a complete last line: a latency with its three decimals."""
 _RATE = re.compile(r"Message Rate is (\d+) \[msg/sec\]")
 _BANDWIDTH = re.compile(r"BandWidth is ([0-9.]+) (\w+) \(([0-9.]+) (\w+)\)")
 _LOST = re.compile(
@@ -114,6 +123,8 @@ def read(source: Source) -> list[Result]:
             "MBps and Mbps have prefixes of 2^20: the rate is messages per second × size",
         ]
     elif _MEAN.search(text):
+        if _QUANTILE.search(source.lines[-1]):
+            check_last_line(source, _ENDS)
         numbers, pace = _latency(text, pace, notes)
     elif "[SERVER]" in text:
         raise NotTakenError(
@@ -191,6 +202,10 @@ def _latency(text: str, pace: float | None, notes: list[str]) -> tuple[list[Numb
 def _quantiles(text: str, kind: str, observations: int, notes: list[str]) -> list[Number]:
     """Read quantiles and extremes of the latency, which must descend; quantiles of too few observations are left out."""
     printed_quantiles = _QUANTILE.findall(text)
+    require(
+        _EATEN.search(text) or (printed_quantiles and printed_quantiles[-1][0].startswith("<MIN>")),
+        "the output has no <MIN> observation, which sockperf prints last: it was cut off",
+    )
     for (above, _, more), (below, _, less) in pairwise(printed_quantiles):
         require(
             number(more, above) >= number(less, below),
