@@ -75,7 +75,7 @@ class Commands(TyperGroup):
         return typer.main.get_command(module.app)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the command line names.
+        """Find the command in the words of a command line.
 
         Raises
         ------

@@ -190,7 +190,7 @@ def write_csv(records: Iterable[Mapping[str, object]], file: TextIO) -> None:
         )
 
 
-# --- tables on a terminal ------------------------------------------------------------------------
+# --- tables on a terminal ---------------------------------------------------------------------
 
 
 def draw(sections: Iterable[Section]) -> None:

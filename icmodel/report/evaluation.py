@@ -102,7 +102,7 @@ def words(evaluation: Evaluation) -> Iterator[str]:
         yield "--strict"
 
 
-# --- predictions ---------------------------------------------------------------------------------
+# --- predictions ------------------------------------------------------------------------------
 
 INTERVAL = "A new run on the dataset's hosts lies inside the interval in 90 of 100 cases."
 MEANINGS = {
@@ -381,7 +381,7 @@ def _notes(candidate: CandidateResult) -> Iterator[str]:
         yield from (f"{answer.stream}: {note}" for note in answer.notes)
 
 
-# --- plots ---------------------------------------------------------------------------------------
+# --- plots ------------------------------------------------------------------------------------
 
 LATENCIES = ("latency_mean_s", "rtt_half_mean_s", "rtt_mean_s")
 CPUS = ("cpu_recv", "cpu_send", "cpu_recv_cores", "cpu_send_cores")

@@ -67,7 +67,7 @@ NETWORK_BOUNDS, HOST_BOUNDS, APPLICATION_BOUNDS = (
 
 
 def sentences(texts: Iterable[str], most: int) -> tuple[str, ...]:
-    """Return the first ``most`` different sentences that are not empty, each shortened for the first page."""
+    """Return at most ``most`` sentences, each once, shortened for the first page. Empty texts are left out."""
     found = dict.fromkeys(shortened(text, MOST_SENTENCE) for text in texts if text)
     return tuple(found)[:most]
 
@@ -135,7 +135,7 @@ COST = "not stated: a use case has no costs, but a system file may state them"
 MOST_OPEN = 2
 """Maximum number of doubts about undecided requirements on a first page. The limit leaves room for other doubts."""
 MOST_DATASETS = 3
-"""Maximum number of datasets on a first page with hashes. With more datasets, no hash is printed."""
+"""A first page prints the hashes of at most this number of datasets. With more datasets, it prints none."""
 
 
 # --- an evaluation ----------------------------------------------------------------------------

@@ -219,7 +219,7 @@ def _predicted(answer: Answer) -> Iterator[Block]:
     yield Facts((*(pair for pair in reasons if pair[1]), *notes))
 
 
-# --- rendering of a page -------------------------------------------------------------------------
+# --- rendering of a page ----------------------------------------------------------------------
 
 LEAST_ROOM = 20
 """Least width for the text after the start of a line [characters]. If less width is left, the line is not wrapped."""

@@ -150,7 +150,7 @@ def least_change(evaluation: Evaluation) -> str:
 
 
 def verdicts(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield blocks on the verdicts: a table of candidates, the chosen candidate, and each other candidate collapsed."""
+    """Yield blocks on the verdicts: a table of candidates, the chosen candidate, and the others collapsed."""
     chosen = evaluation.chosen
     if len(evaluation.candidates) > 1:
         rows = []
@@ -400,7 +400,7 @@ def ground_text(datasets: Iterable[str], states_devices: bool) -> str:
     return named or "theory alone"
 
 
-# --- rows behind the predictions of a candidate --------------------------------------------------
+# --- rows behind the predictions of a candidate -----------------------------------------------
 
 
 def used_rows(candidates: Iterable[CandidateResult]) -> tuple[UsedRow, ...]:

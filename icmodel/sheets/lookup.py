@@ -131,7 +131,7 @@ def is_shown(metric: str) -> bool:
     return metric.startswith(TIMES) or metric in OF_PROCESSOR or metric == "frames_per_s"
 
 
-# --- protocols and configurations ---------------------------------------------------------------
+# --- protocols and configurations -------------------------------------------------------------
 
 
 def protocol_rows(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, Cell]]:
@@ -251,7 +251,7 @@ def _finite(number: float) -> float:
     return float(np.clip(number, -INFINITY, INFINITY))
 
 
-# --- polynomials ----------------------------------------------------------------------------------
+# --- polynomials ------------------------------------------------------------------------------
 
 
 def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tuple[Cell, ...]]:

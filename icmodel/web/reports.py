@@ -225,7 +225,7 @@ def coverage_tables(data: Dataset) -> Iterator[Block]:
         yield Text("No coverage is stored: too few rows are measured or tabulated.")
 
 
-# --- validation ----------------------------------------------------------------------------------
+# --- validation -------------------------------------------------------------------------------
 
 
 def validation_page(dataset: str, variant: str) -> bytes:
