@@ -318,6 +318,11 @@ class Stream:
         return 0.0 if made is None else made.period_s / self.frames_a_message
 
     @property
+    def spaced_fps(self) -> float:
+        """Rate at which the frames of one message leave the sender [1/s]; infinite if no rate spaces them."""
+        return self.paced_fps if self.sent_at_once and self.paced_fps is not None else math.inf
+
+    @property
     def sent_at_once(self) -> bool:
         """Whether all frames of a message are sent together; False if the sender is unlimited."""
         return self.producer is not None and self.producer.at_once

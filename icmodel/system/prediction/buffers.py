@@ -177,7 +177,7 @@ class _Burst:
         Index of the stream, and index of the port on its path.
     slowest_bps : float
         Least mean rate at which a burst comes to the port [b/s]; see `_least_rates_bps`. A host sends a burst at least
-        at the goodput that an unlimited sender reaches.
+        at the goodput that an unlimited sender reaches, or at its rate.
     frames, packets : int
         Number of frames per burst, and number of packets per frame.
     full_ratio : float
@@ -408,6 +408,7 @@ def _meetings(
                     slowest_bps=min(
                         *(least[port, stream.multicast_key] for port in before),
                         math.inf if fastest.absent else fastest.low * packed.ratio,
+                        stream.spaced_fps * packed.frame.sum_bits,
                     ),
                     frames=stream.frames_a_message if at_once else 1,
                     packets=math.ceil(of_frame * FULL),

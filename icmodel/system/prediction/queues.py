@@ -322,6 +322,7 @@ def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[lis
     for k, stream in enumerate(system.streams.values()):
         before: Port | None = None
         paced = came_bps = math.inf
+        frame_bits = packets.of(stream, system.links_of(stream)[0]).frame.sum_bits
         held = 1
         for hop, name in shared.ports(k):
             port, usage = system.ports[name], float(shared.flows.usage[k, hop])
@@ -357,7 +358,7 @@ def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[lis
                     )
                 )
             before, paced = port, port.paced_bps(stream.priority)
-            came_bps = min(came_bps, paced)
+            came_bps = min(came_bps, paced, stream.spaced_fps * frame_bits)
             closed_s = longest_closed_s(port, stream)
             if 0 < closed_s < math.inf and stream.interval_s:
                 held = max(held, 1 + math.floor(closed_s / stream.interval_s))
