@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from icmodel.errors import RecordError
-from icmodel.ingest import ingest
+from icmodel.ingest import Labels, ingest
 from icmodel.ingest.result import Result
 from ingest_cases import CASES, results
 from search import times
-from test_ingest_corpus import RIGHT, labels
+from test_ingest_disguises import SAMPLES, labels
 
-TEXTS = [name for name in sorted(RIGHT) if not name.endswith(".xlsx")]
 MISSING = ("is missing", "may be cut off")
 """Words of the notes on a run whose end the file lacks."""
 LIKE_A_WHOLE_RUN = {
@@ -37,7 +36,7 @@ def results_of(body: bytes, name: str, folder: Path) -> list[Result]:
     file = folder / Path(name).name
     file.write_bytes(body)
     try:
-        return results(ingest([file], labels=labels(RIGHT[name])))
+        return results(ingest([file], labels=labels(name)))
     except RecordError:
         return []
 
@@ -60,9 +59,10 @@ def says_less(result: Result, whole: Result) -> bool:
 
 
 def wrong_cuts(name: str, cuts: list[int], folder: Path) -> Iterator[str]:
+    """Cuts after which a file says something else; none of a file that is refused as a whole."""
     body = (CASES / name).read_bytes()
     whole = results_of(body, name, folder)
-    for at in cuts:
+    for at in cuts if whole else ():
         for result in results_of(body[:at], name, folder):
             if not any(says_less(result, one) for one in whole):
                 yield f"{at}: …{body[:at].decode(errors='replace')[-40:]!r}"
@@ -78,7 +78,7 @@ def inside_lines(name: str) -> list[int]:
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", SAMPLES)
 def test_a_cut_file_is_refused_or_read_as_the_whole_file(name: str, tmp_path: Path) -> None:
     """Half of the sample lies in the last sixth of the file, where the numbers are."""
     places = inside_lines(name)
@@ -92,7 +92,7 @@ def test_a_cut_file_is_refused_or_read_as_the_whole_file(name: str, tmp_path: Pa
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", SAMPLES)
 def test_a_file_cut_anywhere_is_refused_or_read_as_the_whole_file(
     name: str, tmp_path: Path
 ) -> None:
@@ -128,3 +128,21 @@ def test_a_server_below_the_table_of_a_client_does_not_make_it_the_servers(tmp_p
     body = (CASES / "perftest/superbench_8M.log").read_bytes()
     [result] = results_of(body[:1000], "perftest/superbench_8M.log", tmp_path)
     assert {number.side for number in result.numbers} == {"sender"}
+
+
+def test_full_duplex_of_iperf2_needs_both_directions(tmp_path: Path) -> None:
+    lines = (CASES / "iperf2/full.txt").read_text(encoding="utf-8").splitlines(keepends=True)
+    file = tmp_path / "cut.txt"
+    file.write_text("".join(lines[:7]), encoding="utf-8")
+    with pytest.raises(RecordError, match="one direction of --full-duplex has no line"):
+        ingest([file], labels=Labels(payload_bytes=131072))
+
+
+def test_a_key_of_omni_cut_within_its_name_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "cut.txt"
+    file.write_text(
+        "MIGRATED TCP STREAM TEST from 0.0.0.0 () port 0 AF_INET to host-b () port 0 AF_INET\n"
+        "THROUGHPUT=916.25\nTHROUGHPUT_UNITS=10^6bits/s\nLOCAL_SEND_SIZE=1460\nLOCAL_CPU_UT"
+    )
+    with pytest.raises(RecordError, match="line 5: 'LOCAL_CPU_UT' has no line end"):
+        ingest([file])

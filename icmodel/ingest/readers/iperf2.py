@@ -261,7 +261,13 @@ class _Group:
         yield from groups
 
     def check_complete(self, place: str) -> None:
-        """Raise RecordError if a connection has no row, or only some connections have a server's report."""
+        """Raise RecordError if a connection or direction has no row, or only some connections a server's report."""
+        tails = "".join(one["tail"] for one in self.connections.values())
+        directions = {self.sends(row) for row in self.rows if row["id"] != "SUM"}
+        require(
+            "(full-duplex)" not in tails or len(directions) == 2,
+            f"{place}: one direction of --full-duplex has no line of a result: the run was cut off",
+        )
         for rows, what in ((self.rows, "line of a result"), (self.reports, "server's report")):
             streams = {row["id"].lstrip("*") for row in rows}
             missing = sorted(set(self.connections) - streams, key=int)

@@ -126,6 +126,7 @@ _CELL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _SIZE = re.compile(r"(?:^|\s)-(?P<key>[mr])\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
 _FLAG = re.compile(r"\s-f\s*([kmgKMG])\b")
 _PAIR = re.compile(r"\s*[A-Z][A-Z0-9_]+=")
+_PART_OF_PAIR = re.compile(r"\s*[A-Z][A-Z0-9_]*(?:=|$)")
 _UNIT = re.compile(r"(10\^[369]bits/s(?:ec)?|[KMG]?[Bb]ytes/s(?:ec)?|per sec)")
 _ENDS = re.compile(r"^THROUGHPUT=\d+\.\d\d$|^[^,=]*\.\d\d\d?$|[]\s]$")
 """Pattern of a complete last line: a number with its decimals, or the end of JSON."""
@@ -268,7 +269,7 @@ def read(source: Source) -> list[Result]:
         If a test failed or its table cannot be read.
     """
     last = source.lines[-1]
-    if _PAIR.match(last) or "," in last or _cells(last):
+    if _PART_OF_PAIR.match(last) or "," in last or _cells(last):
         check_last_line(source, _ENDS)
     results = []
     for test in Test.split(source):
