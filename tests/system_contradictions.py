@@ -269,6 +269,50 @@ def no_latency_is_above_its_bound(case: Case) -> Iterator[str]:
                 yield f"{name}: {metric} {value:g} above the bound {bound.value_s:g} s"
 
 
+@rule("no message time is above its bound")
+def no_message_time_is_above_its_bound(case: Case) -> Iterator[str]:
+    """Where the bound holds for whole messages; without a dataset, hosts add what they state."""
+    for name, one in case.prediction.streams.items():
+        bound = one.latency_bound
+        if bound is None or not bound.whole:
+            continue
+        network = NETWORK in bound.covers
+        if TAKEN in bound.covers or (network and not by_theory(one)):
+            continue
+        most = bound.value_s + (stated_s(case, one.stream)[1] if network else 0.0)
+        for metric in LATENCIES:
+            value = one.message_times.get(metric, NONE).value
+            if above(value, most):
+                yield f"{name}: {metric} of a message {value:g} above the bound {bound.value_s:g} s"
+
+
+@rule("no mean queue is above its bound")
+def no_mean_queue_is_above_its_bound(case: Case) -> Iterator[str]:
+    """Nor has a queue that grows without limit a bound, unless a buffer ends it."""
+    for name, port in ports_of(case):
+        mean, bound = port.backlog_mean_bytes, port.backlog_bound_bytes
+        if bound is not None and (mean.absent or above(mean.value, bound)):
+            yield f"{name}: mean queue {mean.value:g} B, bound {bound:g} B"
+
+
+@rule("a frame among others may take as long as its message")
+def a_frame_may_take_as_long_as_its_message(case: Case) -> Iterator[str]:
+    """Frames that are sent at once wait for those before them, up to the bound if it has the hosts in it."""
+    for name, one in case.prediction.streams.items():
+        stream, bound = one.stream, one.latency_bound
+        several = stream.frames_a_message > 1 and stream.sent_at_once
+        if not several or stream.last_frame_paced_s:
+            continue
+        end = math.inf if bound is None or NETWORK in bound.covers else bound.value_s
+        for metric in LATENCIES[1:]:
+            message, frame = one.message_times.get(metric), one.metrics.get(metric, NONE)
+            if message is None or frame.absent or TAKEN in (bound.covers if bound else ()):
+                continue
+            last = min(math.inf if message.absent else message.high, end)
+            if above(last, frame.high):
+                yield f"{name}: {metric} of a frame up to {frame.high:g}, of its message {last:g} s"
+
+
 @rule("no bound is below a simulation")
 def no_bound_is_below_a_simulation(case: Case) -> Iterator[str]:
     """No frame takes longer than its stream's bound."""

@@ -29,6 +29,7 @@ from icmodel.system.prediction.latency import (
     frame_latencies,
     limited_to,
     message_times,
+    of_every_frame,
     times_of_arrivals,
     unknown_times,
     without_times,
@@ -210,8 +211,7 @@ class _StreamResults:
             metrics, times = times_of_arrivals(metrics), times_of_arrivals(times)
 
         bound, no_bound = self.bound(arrives, goodput)
-        if self.stated.passes_whole(self.share):
-            metrics, times = self.within_bound(bound, metrics, times)
+        metrics, times = self.within_bound(bound, metrics, times)
         loss = self.buffers.losses.get(self.index)
         if limit == "request" and loss is not None and loss.value > SAME:
             limit, where = BUFFER, loss.at
@@ -242,17 +242,32 @@ class _StreamResults:
     def within_bound(
         self, bound: LatencyBound | None, metrics: dict[str, Estimate], times: dict[str, Estimate]
     ) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
-        """Limit frame latencies and message times to the bound, if both devices state their latency."""
-        covers = set(bound.covers) if bound is not None and bound.whole else {NETWORK}
-        if bound is not None and not {NETWORK, ARRIVING, TAKEN} & covers:
-            times = {name: limited_to(bound.value_s, one) for name, one in times.items()}
-            metrics[MESSAGE_LATENCY] = limited_to(bound.value_s, metrics[MESSAGE_LATENCY])
-        most_s = math.inf if bound is None else bound.value_s
-        metrics |= self.stated.bounded(metrics, most_s)
-        greatest = times.get(GREATEST_LATENCY, absent(""))
-        if math.isinf(metrics[GREATEST_LATENCY].high) and not greatest.absent:
-            why = metrics[GREATEST_LATENCY].why
-            times = {**times, GREATEST_LATENCY: replace(greatest, high=math.inf, why=why)}
+        """Limit message times to a bound of whole messages, and extend frame latencies to later frames.
+
+        Frames that are sent at once wait for each other. So a frame may take as long as its message.
+        """
+        stream, most_s = self.stream, math.inf if bound is None else bound.value_s
+        covers = set() if bound is None else set(bound.covers)
+        # frames that hosts drop have no time; frames that they hold back take longer
+        held_back = TAKEN in covers and self.share.elastic
+        hosts_too = bound is not None and NETWORK not in covers and not held_back
+        if bound is not None and bound.whole and hosts_too:
+            times = {name: limited_to(most_s, one) for name, one in times.items()}
+            metrics[MESSAGE_LATENCY] = limited_to(most_s, metrics[MESSAGE_LATENCY])
+        elif bound is not None and bound.whole and self.index in self.rates.alone.refused:
+            # hosts without a dataset may add no time
+            for name, one in times.items():
+                value = min(one.value, most_s + self.stated.value_s(name))
+                low = min(one.low, most_s + self.stated.least_s)
+                times[name] = replace(one, value=value, low=low)
+        if self.stated.passes_whole(self.share):
+            metrics |= self.stated.bounded(metrics, most_s)
+            greatest = times.get(GREATEST_LATENCY, absent(""))
+            if math.isinf(metrics[GREATEST_LATENCY].high) and not greatest.absent:
+                why = metrics[GREATEST_LATENCY].why
+                times = {**times, GREATEST_LATENCY: replace(greatest, high=math.inf, why=why)}
+        elif stream.frames_a_message > 1 and stream.sent_at_once and not stream.last_frame_paced_s:
+            metrics |= of_every_frame(metrics, times, most_s if hosts_too else math.inf)
         return metrics, times
 
     # --- latency bound ------------------------------------------------------------------------
@@ -332,6 +347,11 @@ def link_usage(
         ratio = max(demand.get((PORT, name), 0.0), requested.get(name, 0.0)) / port.rate_bps
         grows = ratio > 1 + SAME
         mean_bytes = math.inf if grows else buffers.queues.backlog_bytes.get(name, 0.0)
+        bound_bytes = buffers.bounds.backlog_bytes.get(name)
+        if math.isinf(mean_bytes):
+            bound_bytes = buffer
+        elif bound_bytes is not None:
+            mean_bytes = min(mean_bytes, bound_bytes)
         most_bytes = math.inf if mean_bytes else 0.0
         queue = Estimate(mean_bytes, 0.0, most_bytes, "assumed", "by Little's law", bases)
         if math.isinf(
@@ -340,12 +360,11 @@ def link_usage(
             queue = absent(f"{name} is full: its queue grows until its buffer is full")
             if buffer is not None:
                 queue = Estimate(buffer, 0.0, buffer, "assumed", queue.why, bases)
-        bound_bytes = buffers.bounds.backlog_bytes.get(name)
         links[port.link][name] = PortPrediction(
             load_ratio=carried.get((PORT, name), 0.0) / port.rate_bps,
             asked_ratio=ratio,
             backlog_mean_bytes=queue,
-            backlog_bound_bytes=buffer if grows else bound_bytes,
+            backlog_bound_bytes=bound_bytes,
         )
     return {name: LinkPrediction(ports) for name, ports in links.items()}
 

@@ -299,6 +299,34 @@ def times_of_arrivals(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
     }
 
 
+def of_every_frame(
+    frames: Mapping[str, Estimate], messages: Mapping[str, Estimate], most_s: float
+) -> dict[str, Estimate]:
+    """Extend latencies of the first frame of a message to all its frames, if they are sent at once.
+
+    Later frames wait for those before them, at most until the message has arrived.
+
+    Parameters
+    ----------
+    frames, messages : mapping
+        Latencies of the first frame and of the whole message [s], by metric.
+    most_s : float
+        Latency that no frame exceeds [s]; infinite without a bound.
+    """
+    found = {}
+    for name, last in messages.items():
+        first = frames.get(name)
+        if first is None or first.absent or name == "latency_min_s":
+            continue
+        most = math.inf if math.isnan(last.high) else last.high
+        high = max(first.high, min(most, most_s))
+        why = "; ".join(
+            filter(None, (first.why, "the first frame of a message; others take longer"))
+        )
+        found[name] = replace(first, high=high, why=why)
+    return found
+
+
 def limited_to(most_s: float, time: Estimate) -> Estimate:
     """Limit a latency to its bound [s]; unknown ends stay unknown."""
     value, low, high = (min(end, most_s) for end in time.ends)
