@@ -1093,3 +1093,18 @@ def test_samples_in_several_frames_arrive_with_the_last(
     (late,) = (one for one in findings if one.verdict.requirement.metric == "latency_mean_s")
     assert late.outcome == outcome
     assert "frames is sent" in late.verdict.why
+
+
+def test_a_stream_beside_more_than_its_interface_carries_has_no_greatest_latency() -> None:
+    """A control stream of 512 kb/s gets what it needs, but waits in the queue of two streams of 8 Gb/s."""
+    text = (
+        TWO_OF_ONE_SENDER.replace("sends={x=1,y=1}", "sends={x=1,y=2}")
+        .replace('goodput="8 Gb/s"', 'goodput="512 kb/s"', 1)
+        .replace('requested_goodput="8 Gb/s"', 'requested_goodput="512 kb/s"', 1)
+    )
+    for y, outcome in (("8 Gb/s", "undecided"), ("4 Gb/s", "met")):
+        chosen = evaluate(read_usecase(text.replace("8 Gb/s", y)), "ethernet-10g-2012").chosen
+        latency = next(one for one in chosen.findings if one.title == "lat")
+        assert latency.outcome == outcome
+        arrives = next(one for one in chosen.findings if one.title.endswith("arrives, x"))
+        assert arrives.outcome == "met"

@@ -42,6 +42,7 @@ from icmodel.usecase.judging import (
     Criterion,
     JudgingMode,
     as_one_connection,
+    at_full_interface,
     judge_criterion,
     sum_derivation,
     with_delays,
@@ -280,6 +281,17 @@ class _CandidatePrediction:
         answers = {
             name: alone[name] if at is None else self.answer(name, scenarios[name], at)
             for name, at in shared.items()
+        }
+        full = {
+            name
+            for name, at in shared.items()
+            if at is not None and at.is_full(capacities_bps, derived)
+            # times of a stream that may fall short are those of received data
+            if not case.stream(name).allowed_shortfall_ratio
+        }
+        answers = {
+            name: at_full_interface(answer) if name in full else answer
+            for name, answer in answers.items()
         }
         return found, shared, answers
 

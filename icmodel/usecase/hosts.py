@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from icmodel import units
 from icmodel.estimate import Prediction
+from icmodel.requirement import ROUNDING
 from icmodel.usecase.derivation import (
     Derivation,
     Derivations,
@@ -62,7 +63,7 @@ class Interfaces:
             (n, needed_goodput(name, derived).value) for name, n in _others(stream, busiest).items()
         ]
         formulas = (endpoints, _others_derivation(stream, others_bps, parts))
-        return SharedInterface(sum(busiest.values()), others_bps, formulas)
+        return SharedInterface(sum(busiest.values()), others_bps, formulas, busiest)
 
 
 def _others(stream: str, load: Load) -> Load:
@@ -78,11 +79,27 @@ def _others_bps(stream: str, load: Load, derived: Derivations) -> float:
 
 @dataclass(frozen=True, slots=True)
 class SharedInterface:
-    """Busiest interface on a stream's path: number of streams, and goodput of all other streams there [b/s]."""
+    """Busiest interface on a stream's path: number of streams, and goodput of all other streams there [b/s].
+
+    ``load`` has the number of streams there by name.
+    """
 
     endpoints: int
     other_goodput_bps: float
     derivations: tuple[Derivation, ...]
+    load: Load
+
+    def is_full(self, capacities_bps: Mapping[str, Fraction], derived: Derivations) -> bool:
+        """Whether the streams of the interface need more than it carries; streams of unknown goodput do not count.
+
+        Frames of all streams then wait in its queue, also those of a stream that gets what it needs.
+        """
+        parts = (
+            n * needed_goodput(name, derived).value / float(capacities_bps[name])
+            for name, n in self.load.items()
+            if name in capacities_bps
+        )
+        return math.fsum(parts) > 1 + ROUNDING
 
 
 def interfaces(
@@ -290,7 +307,8 @@ def shared_interface(
     needed, others = needed_goodput(stream, derived).value, question.endpoints - 1
     others_bps = others * needed
     formula = _others_derivation(stream, others_bps, [(others, needed)])
-    return SharedInterface(question.endpoints, others_bps, (formula,))
+    load = {stream: question.endpoints}
+    return SharedInterface(question.endpoints, others_bps, (formula,), load)
 
 
 def _others_derivation(

@@ -45,6 +45,8 @@ from icmodel.usecase.result import Answer, Finding, evidence_for, others_beyond
 
 DELAYED = ("latency_", "rtt_half_", "rtt_")
 """Prefixes of metrics that include the delay of the path; a round trip includes the delay twice."""
+FULL_INTERFACE = "the streams of its interface need more than it carries, so its queue may be full"
+"""Reason why a latency has no upper end although the stream gets what it needs."""
 CAPACITIES = ("wire", "benchmark", "share", "application_send", "application_recv")
 """Names of the goodput bounds that do not depend on the requested rate."""
 
@@ -282,6 +284,19 @@ def as_one_connection(scenario: Scenario, model: Model) -> Scenario:
     except REFUSALS:
         return scenario
     return replace(scenario, cores=1) if scenario.cores is None and counts else scenario
+
+
+def at_full_interface(answer: Answer) -> Answer:
+    """Leave the latencies of an answer open upwards, since the streams of its interface need more than it carries."""
+    if answer.prediction is None:
+        return answer
+    metrics = {
+        name: replace(one, high=math.inf, why=_joined(one.why, FULL_INTERFACE))
+        if name.startswith(("latency_", "rtt_")) and not one.absent
+        else one
+        for name, one in answer.prediction.metrics.items()
+    }
+    return replace(answer, prediction=replace(answer.prediction, metrics=metrics))
 
 
 def with_delays(
