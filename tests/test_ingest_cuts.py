@@ -12,7 +12,7 @@ import pytest
 from icmodel.errors import RecordError
 from icmodel.ingest import Labels, ingest
 from icmodel.ingest.result import Result
-from ingest_cases import CASES, results
+from ingest_cases import CASES, in_files, results
 from search import times
 from test_ingest_disguises import SAMPLES, labels
 
@@ -145,4 +145,14 @@ def test_a_key_of_omni_cut_within_its_name_is_refused(tmp_path: Path) -> None:
         "THROUGHPUT=916.25\nTHROUGHPUT_UNITS=10^6bits/s\nLOCAL_SEND_SIZE=1460\nLOCAL_CPU_UT"
     )
     with pytest.raises(RecordError, match="line 5: 'LOCAL_CPU_UT' has no line end"):
+        ingest([file])
+
+
+@pytest.mark.parametrize("cut", ["Buffers", "Packets Sent", "250\n"])
+def test_totals_of_ntttcp_for_windows_are_refused_if_cut(cut: str, tmp_path: Path) -> None:
+    """All four tables are needed: the size of a write follows from the second, the sender from the last."""
+    found = CASES.parent / "ingest_found" / "ntttcp-windows-receiver.txt"
+    text = found.read_text(encoding="utf-8")
+    [file] = in_files(tmp_path, {"cut.txt": text[: text.rindex(cut)]})
+    with pytest.raises(RecordError, match="cut off"):
         ingest([file])

@@ -27,6 +27,7 @@ from icmodel.ingest.readers.common import (
     Command,
     Layout,
     bits_per_second,
+    check_last_line,
     check_rate,
     command_of,
     first_group,
@@ -83,10 +84,12 @@ _COLUMNS = (
     "Errors",
     "Avg. CPU %",
 )
-"""Headings of the totals that NTttcp prints on Windows; every version prints the first four."""
+"""Headings of the totals that NTttcp prints on Windows; some versions print fewer."""
 _COLUMN = re.compile("|".join(re.escape(one) for one in sorted(_COLUMNS, key=len, reverse=True)))
 _TOTALS = re.compile(r"^[ \t]*#+ +Totals: +#+[ \t]*$", re.M)
 _THREAD_ROW = re.compile(r"^[ \t]*\d+((?:[ \t]+[0-9.]+){3})[ \t]*$", re.M)
+_ENDS = re.compile(r"\.\d{3}\s*$")
+"""Pattern of a complete last row of the totals: the CPU utilisation with its three decimals."""
 _CELLS = re.compile(r"[ \t]*[0-9.]+(?:[ \t]+[0-9.]+)*[ \t]*")
 FRAMES = 0.01
 """Relative tolerance between printed bytes and the product packets × average size."""
@@ -213,6 +216,9 @@ def read_windows(source: Source) -> Result:
             f"{source.place}: the output has no 'Totals': the run failed or was cut off"
         )
 
+    if source.lines[-1].strip() and _CELLS.fullmatch(source.lines[-1]):
+        check_last_line(source, _ENDS)
+
     # Each row of the totals is two lines below its head.
     cells: dict[str, str] = {}
     names: list[str] = []
@@ -228,7 +234,7 @@ def read_windows(source: Source) -> Result:
             )
             cells |= dict(zip(names, row, strict=True))
             names = []
-    for name in _COLUMNS[:4]:
+    for name in (*_COLUMNS[:4], "Buffers", "Packets Sent"):
         require(
             name in cells,
             f"{source.place}: the output has no {name!r}: the run failed or was cut off",
