@@ -534,14 +534,14 @@ def least_ratio(system: System, stream: Stream) -> float:
         return most[1] / most[0]
     full = sum(line for _, line in cut(stream.payload_bytes, carried, link.mtu_bytes))
     ratio = full / stream.payload_bytes
-    if made is None or made.kind == "goodput" or stream.paced_fps is not None:
+    if made is None or made.kind == "goodput":
         return ratio
     sizes = frames_of(math.ceil(made.message_bytes - 1e-9), stream.payload_bytes)
     whole = full * (len(sizes) - 1)
     whole += sum(line for _, line in cut(sizes[-1], carried, link.mtu_bytes))
     return (
         min(ratio, whole / made.message_bytes)
-        if made.kind == "image"
+        if made.kind == "image" or stream.paced_fps is not None
         else whole / made.message_bytes
     )
 
