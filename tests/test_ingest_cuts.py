@@ -156,3 +156,11 @@ def test_totals_of_ntttcp_for_windows_are_refused_if_cut(cut: str, tmp_path: Pat
     [file] = in_files(tmp_path, {"cut.txt": text[: text.rindex(cut)]})
     with pytest.raises(RecordError, match="cut off"):
         ingest([file])
+
+
+def test_a_file_cut_in_the_head_of_its_next_run_has_a_note(tmp_path: Path) -> None:
+    text = (CASES / "qperf/plain_1448.txt").read_text(encoding="utf-8")
+    files = in_files(tmp_path, {"cut.txt": text[:34], "whole.txt": text})
+    for file, has_note in zip(files, (True, False), strict=True):
+        got = ingest([file], labels=labels("qperf/plain_1448.txt"))
+        assert any("its last line has no line end" in note for note in got.notes) is has_note

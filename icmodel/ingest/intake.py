@@ -299,6 +299,11 @@ def _results(
     if misfits:
         notes = (f"{source.name}: not used: {reason}" for reason in misfits)
         labelled[0] = replace(labelled[0], notes=(*labelled[0].notes, *notes))
+    if columns is None and not source.text.endswith(("\n", "}", "]", ">")):
+        note = (
+            f"{source.name}: its last line has no line end: check that no run is missing below it"
+        )
+        labelled[0] = replace(labelled[0], notes=(*labelled[0].notes, note))
     once = _without_duplicates(labelled)
     for problem in repeat_problems(once):
         raise RecordError(problem)
