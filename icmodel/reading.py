@@ -58,6 +58,8 @@ Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
 """Whole number of at least 1, small enough to be exact as a float."""
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+LineRate = Annotated[float, Field(strict=True, ge=1, le=1e18)]
+"""Rate of a link [b/s]."""
 Factor = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), units.parse_factor]
 """Ratio to a measured number, above 0; texts are read by `units.parse_factor`."""
 

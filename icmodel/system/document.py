@@ -15,6 +15,7 @@ from icmodel.reading import (
     Count,
     Document,
     Factor,
+    LineRate,
     NotNegative,
     Positive,
     Share,
@@ -140,7 +141,7 @@ class Links(Document):
     between: Annotated[tuple[Name, ...], Field(min_length=2, max_length=2)]
     pairing: Pairing | None = None
     parallel: Parts = 1
-    rate_bps: Positive
+    rate_bps: LineRate
     length_m: NotNegative = 0.0
     medium: Literal["copper", "fibre"] | None = None
     propagation_s_per_m: NotNegative | None = None
@@ -270,7 +271,7 @@ class SwitchChoices(Document):
 class LinkChoices(Document):
     """Alternative values that `icmodel recommend` tries for a table of links, besides the table's own."""
 
-    rate_bps: tuple[Positive, ...] = ()
+    rate_bps: tuple[LineRate, ...] = ()
     dataset: tuple[Text, ...] = ()
     interconnect: tuple[Interconnect, ...] = ()
 

@@ -148,9 +148,9 @@ class Link:
     group: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        if not 0 < self.rate_bps < math.inf:
+        if not 1 <= self.rate_bps <= 1e18:
             raise NetworkError(
-                f"the link {self.name} has the rate {self.rate_bps:g} b/s: give a rate above 0"
+                f"the link {self.name} has the rate {self.rate_bps:g} b/s: give a rate from 1 to 1e18 b/s"
             )
 
 
