@@ -1,4 +1,4 @@
-"""Read TOML texts as checked documents. An error lists every mistake in a sentence, with its line."""
+"""Read TOML texts as checked documents. An error lists all mistakes: one sentence for each, with its line."""
 
 from __future__ import annotations
 

@@ -111,14 +111,16 @@ def test_a_packet_whose_first_bit_is_passed_on_needs_a_delay_in_a_cycle() -> Non
         return cyclic_fixed_point(servers, flows)
 
     assert ring(1e-6).bounds()["ab"].value_s < math.inf
-    with pytest.raises(BoundsError, match="whose least delay is 0 s"):
+    with pytest.raises(BoundsError, match="the least delay of this server is 0 s"):
         ring(0.0)
 
 
 def test_a_packet_that_passes_a_cut_in_no_time_is_refused() -> None:
     servers = [Server(name, rate_latency(RATE)) for name in "ab"]
     flows = [Flow(path, tuple(path), token_bucket(1e3, 1e3)) for path in ("ab", "ba")]
-    with pytest.raises(BoundsError, match="whose least delay is 0 s; give the server a delay"):
+    with pytest.raises(
+        BoundsError, match="the least delay of this server is 0 s; give the server a delay"
+    ):
         cyclic_fixed_point(servers, flows)
 
 

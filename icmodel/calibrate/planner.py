@@ -144,7 +144,7 @@ class Planner:
     def choose(
         self, records: Sequence[Record], wanted: Sequence[Run], purpose: Purpose
     ) -> tuple[Run, ...]:
-        """Choose the next runs among candidates within capacity, and candidates that may decide a requirement."""
+        """Choose the next runs. Candidates are runs within capacity, and runs that may decide a requirement."""
         known = self._known(records)
         asked = {one.run for one in purpose.decisions}
         able = asked | set(within_capacity(known, wanted))

@@ -288,11 +288,11 @@ def read_result(path: Path) -> Mapping[str, Any]:
         document = json_value(path.read_bytes())
     except OSError as reason:
         raise ReportError(
-            f"{path} cannot be read: {reason.strerror}; write the first result with -o {path}"
+            f"{path} cannot be read: {reason.strerror}; write the earlier result again with -o {path}"
         ) from reason
     except ValueError as reason:
         raise ReportError(
-            f"{path} is not valid JSON: {reason}; write the first result with -o {path}"
+            f"{path} is not valid JSON: {reason}; write the earlier result again with -o {path}"
         ) from reason
     if not isinstance(document, dict):
         raise ReportError(f"{path} is not a JSON object: write it with --json or -o {path}")

@@ -121,8 +121,8 @@ def with_framing(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
 def limits_by_theory() -> None:
     """Compute the limits of the wire: packets, wire bits, goodput, send interval, latency, alignment.
 
-    The limits hold for any host. A range of payloads without a number of values ("64 B..9 kB")
-    stands for the payloads in the range that fill their packets.
+    The limits hold for any host. A range of payloads may omit the number of values ("64 B..9 kB"). The command
+    then takes the payloads in the range that fill each packet.
 
     \b
     icmodel theory ethernet --protocol udp --payload "1472 B, 1473 B"

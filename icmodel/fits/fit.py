@@ -396,7 +396,10 @@ class Fit:
         return log_time, self.widths.of_run(half, row_weights)
 
     def mean_at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Predict the log time at n sites, and its 90 % half-width for the mean of many runs."""
+        """Predict the logarithm of the time at n sites, and the half-width of its 90 % interval.
+
+        The interval is that of the mean of many runs, not of a single run.
+        """
         log_time, half, _ = self._at(sites)
         return log_time, half
 

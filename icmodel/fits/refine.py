@@ -87,7 +87,7 @@ class Refiner:
         self._cached_sites: dict[tuple[Label, float, bytes], Sites] = {}
 
     def for_hosts(self, hosts: Hosts, carrier: Carrier) -> Refiner:
-        """Make a refiner that draws curves from the same fits for other hosts or another link."""
+        """Make a refiner for other hosts or another link. It computes curves from the same fits."""
         return Refiner(self.fits, (hosts, carrier))
 
     @cached_property

@@ -328,7 +328,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Refused file or run, of which no result is used, with the reason."""
+    """Refused file or run, with the reason. None of its results are used."""
 
     file: str
     reason: str

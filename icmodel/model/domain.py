@@ -303,7 +303,7 @@ class Placer:
 
     @cached_property
     def dense(self) -> Floats:
-        """Columns of `Frames` for every payload below ``width``, protocol by protocol."""
+        """Columns of `Frames` for all payloads from 0 B to ``width`` - 1 B, one protocol after another."""
         count = len(self.tables.wires)
         payload = np.tile(np.arange(self.width, dtype=float), count)
         protocol = np.repeat(np.arange(count), self.width)

@@ -141,8 +141,8 @@ def run_to_end(
         out, errors = process.communicate(stdin, timeout=longest_s)
     except subprocess.TimeoutExpired:
         raise MeasurementFailed(
-            f"`{' '.join(command[:6])} …` did not end within {longest_s:g} s: look at the hosts "
-            "and start again to continue"
+            f"`{' '.join(command[:6])} …` did not end within {longest_s:g} s: check that the "
+            "hosts run, then repeat the command; it continues where it stopped"
         ) from None
     finally:
         if process.poll() is None:

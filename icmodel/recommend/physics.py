@@ -1,4 +1,4 @@
-"""Physical limits: find latency requirements that transmission and propagation delay alone exceed.
+"""Physical limits: find latency requirements that cannot be met, since transmission and propagation alone take longer.
 
 All samples of a cycle are taken at the same time, and a port sends their messages one after another. So the last message
 waits for all others. Its latency is at least the transmission time of all messages plus the propagation delay of the

@@ -150,7 +150,7 @@ def _why(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
 def _findings(
     caption: str, findings: Iterable[Finding], parts_of: Callable[[Finding], Iterable[str]]
 ) -> Table:
-    """Return a table of judged requirements: the verdict, and the joined texts of ``parts_of``."""
+    """Return a table of judged requirements: the verdict, and the texts that ``parts_of`` returns, joined."""
     rows = tuple(
         (
             Cell("", outcome=finding.outcome),

@@ -323,7 +323,7 @@ class Target(ABC):
         return int(blocks)
 
     def refuse_missing(self, name: str) -> NoReturn:
-        """Raise ReportError: the file ``name`` of a finished block is missing."""
+        """Raise ReportError, since a finished block lacks its file ``name``."""
         raise ReportError(
             f"{self.partial} lacks {name}, which was written: remove {self.journal} to start again"
         )

@@ -228,8 +228,9 @@ def _sizes(possible: list[Packets], mean_bits: float, short: int) -> Sizes:
 def _least_rest_bytes(frame_bytes: int, rest_bytes: int, full_bytes: int) -> int:
     """Size of the smallest packet that can result from merged frames [B].
 
-    A run of merged frames is cut into full packets and a remainder. The result is the least remainder of
-    any run. The remainders repeat every ``full_bytes`` frames. A run may end with a message's last frame.
+    Merged frames are cut into full packets and a remainder. The result is the least remainder for any number of
+    merged frames. It is enough to try ``full_bytes`` numbers, since the remainders then repeat. The last of the merged
+    frames may be the last of a message, which may be shorter.
     """
     runs = frame_bytes % full_bytes * np.arange(full_bytes, dtype=np.int64)
     rests = np.concatenate((runs, runs + rest_bytes)) % full_bytes

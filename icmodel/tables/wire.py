@@ -155,7 +155,7 @@ class Wire:
         return self.with_headers and self.protocol == ZEROMQ
 
     def _carried(self, payload_bytes: Floats) -> Ints:
-        """Size of frames with the headers of the messaging library [B], which the transport protocol carries."""
+        """Size of frames including the headers of the messaging library [B]: the payload of the transport protocol."""
         framed = ethernet.framed_bytes(payload_bytes) if self._has_header else payload_bytes
         return framed.astype(np.int64)
 

@@ -203,7 +203,10 @@ def ingest(
 
 
 def validate(name: str, variant: str | None, kinds: Sequence[str], most: int) -> bytes:
-    """Return the JSON answer of `icmodel validate`, with the stored coverage. A kind has at most ``most`` folds."""
+    """Return the JSON answer of `icmodel validate`, with the coverage stored in the dataset.
+
+    Each kind of validation has at most ``most`` folds.
+    """
     from icmodel.validate import ValidationOptions, document
     from icmodel.validate import validate as score
     from icmodel.validate.validation import KINDS

@@ -96,13 +96,13 @@ class Pool:
         make: Callable[[*Arguments], Callable[[Item], Answer]],
         *arguments: *Arguments,
     ) -> Callable[[Iterable[Item]], Iterator[Answer]]:
-        """Make a function that has the workers answer items, and yields the answers in the order of the items.
+        """Return a function that sends items to the workers, and yields their answers in the order of the items.
 
         Parameters
         ----------
         make : callable
-            Module-level function, which can be pickled. It makes the answering function from ``arguments``, once in
-            each process.
+            Module-level function, so that it can be pickled. Each process calls it once with ``arguments``, and gets
+            the function that answers an item.
         """
         if self.shared:
             return partial(self._answers, partial(self.submit, make(*arguments)))

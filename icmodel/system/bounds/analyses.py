@@ -1,4 +1,4 @@
-"""Delay bounds of the flows of one path: total flow, separate flow, and pay multiplexing only once.
+"""Delay bounds of the flows of one path by three analyses: total flow, separate flow, and "pay multiplexing only once".
 
 Each analysis takes a `PathAggregate` and returns the delay bound of each flow of the aggregate [s]. The
 linear programme has a module of its own, since no other analysis needs a solver.
@@ -99,13 +99,14 @@ def pay_multiplexing_once(path: PathAggregate) -> dict[str, float]:
 
 
 def pay_multiplexing_once_services(path: PathAggregate) -> list[ServiceCurve]:
-    """Leftover services of a whole path under arbitrary multiplexing; each service curve alone is valid.
+    """Leftover services of a whole path under arbitrary multiplexing. Each of the curves is a valid service.
 
     The theorem (J. B. Schmitt, F. A. Zdarsky, I. Martinovic, *Improving performance bounds in feed-forward
     networks by paying multiplexing only once*, MMB 2008) takes one rate and latency per server and one token
-    bucket per cross flow. So the first and the fastest piece of each server's curve are tried. Each is
-    combined with the cheapest bucket of every cross flow, then with the flattest bucket. The cheapest bucket
-    allows the fewest bits within the latencies of the shared hops.
+    bucket per cross flow. Servers and cross flows may have several of them. Four combinations are
+    tried: the first or the fastest piece of every server, with the cheapest or the flattest bucket of every cross
+    flow. The cheapest bucket allows the fewest bits within the latencies of the shared hops. The flattest bucket has
+    the lowest rate.
     """
     crossing = list(_cross_flows(path))
     if not all(each.arrival.buckets for each in crossing):
@@ -310,7 +311,7 @@ class PathAggregate:
         return horizontal_deviation_s(waiting, service) + last.packet_s(own) + fixed
 
     def forwarding_bits(self, hop: int, bits: float) -> float:
-        """Bits of a packet that the server at a hop sends before the next server gets the packet; see `Server`."""
+        """Bits of a packet that the server at a hop must send before the packet counts as arrived at the next server."""
         return self.queues[hop].server.forwarding_bits(bits, self._following(hop))
 
     def forwarding_s(self, hop: int) -> float:

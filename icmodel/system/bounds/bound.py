@@ -138,8 +138,8 @@ def _parts(flow: Flow, cuts: Cuts, servers: Mapping[str, Server]) -> Iterator[Fl
         sent_s = server.packet_s(server.forwarding_bits(flow.min_packet_bits, following))
         if sent_s + server.forwarding_s(following) <= 0.0:
             raise BoundsError(
-                f"flow {flow.name!r} is in a cycle at {server.name!r}, whose least delay is 0 s; "
-                "give the server a delay, or give its line a rate and the flow a shortest packet"
+                f"flow {flow.name!r} is in a cycle through {server.name!r}, and the least delay of this server is "
+                "0 s; give the server a delay, or give its line a rate and the flow a minimum packet size"
             )
     for begin, end in pairwise((0, *at, len(flow.path))):
         path = flow.path[begin:end]

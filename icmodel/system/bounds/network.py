@@ -88,7 +88,7 @@ class Server:
         return rate_in is not None and rate_out is not None and rate_out <= rate_in
 
     def forwarding_bits(self, bits: float, following: Server | None) -> float:
-        """Bits of a packet that this server sends before the next server (or the receiver) gets the packet.
+        """Bits of a packet that this server must send before the packet counts as arrived at the next server.
 
         The result is the whole packet, or only its header if the switch behind the link cuts through.
         """

@@ -269,7 +269,7 @@ def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traff
 
     The usable open time is a staircase over time. The service curve is the greatest rate-latency curve
     below this staircase. Its rate is the line rate times the usable share of the cycle. Its latency is
-    the least at which the curve stays below the open time from any moment on. Zhao, Pop, Craciunas
+    the smallest for which the curve never exceeds the open time since any starting moment. Zhao, Pop, Craciunas
     (IEEE Access 6, 2018, §IV) use the staircase itself.
 
     While a class waits and its gate is open, the line never idles. It sends that class, higher classes,

@@ -177,7 +177,7 @@ class _Burst:
         Index of the stream, and index of the port on its path.
     slowest_bps : float
         Least mean rate at which a burst comes to the port [b/s]; see `_least_rates_bps`. A host sends a burst at least
-        at the goodput that an unlimited sender reaches, or at its rate.
+        at the goodput of an unlimited sender, or at the stream's own rate if one is set.
     frames, packets : int
         Number of frames per burst, and number of packets per frame.
     full_ratio : float

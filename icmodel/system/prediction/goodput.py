@@ -361,7 +361,7 @@ def proportional_rates(
 def bottleneck(index: int, rates: Throughput, goodput: Estimate) -> tuple[str, str]:
     """Name and location of a stream's bottleneck, given the goodput that arrives [b/s].
 
-    If no shared resource limits the stream, this is the bottleneck in the dataset's answer.
+    If no shared resource limits the stream, the result is the bottleneck of the stream alone, by its dataset.
     """
     share, code = rates.shares[index], int(rates.beside.bottleneck[index])
     own = rates.beside.estimate("goodput_bps", index)
