@@ -446,11 +446,15 @@ class StreamShare:
     packets: int = 1
     passed_ratio: float = 1.0
 
-    def limited_to(self, goodput_bps: float, port: str) -> StreamShare:
-        """Limit the share to the goodput [b/s] that passes a gate of a port; unchanged if it already passes."""
-        if self.rate_bps <= goodput_bps * (1 + SAME):
+    def limited_to(self, goodput_bps: float, port: str, wanted_bps: float) -> StreamShare:
+        """Limit the share to the goodput [b/s] that passes a gate of a port.
+
+        The share is unchanged if the gate passes all that the stream wants, or if something else limits it more.
+        """
+        passes = wanted_bps <= goodput_bps * (1 + SAME)
+        if passes or self.rate_bps < goodput_bps * (1 - SAME):
             return self
-        passed = self.passed_ratio * goodput_bps / self.rate_bps
+        passed = self.passed_ratio * goodput_bps / self.rate_bps if goodput_bps > 0 else 0.0
         at = (PORT, port)
         return replace(self, rate_bps=goodput_bps, limited_at=at, passed_ratio=passed)
 

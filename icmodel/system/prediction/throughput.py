@@ -144,10 +144,10 @@ def throughput(
     if several.any():
         most_bps = np.minimum(capacity_bps, windows.limit_bps)
         messages = resources.allocate(np.where(several, most_bps, offered_bps), windows)
-        at_once = _behind_gates(stream_shares(resources, messages), gates)
+        at_once = _behind_gates(stream_shares(resources, messages), gates, most_bps)
 
     shares, one_queue_shares, most_shares = (
-        _behind_gates(some, gates) for some in (shares, one_queue_shares, most_shares)
+        _behind_gates(some, gates, limited_bps) for some in (shares, one_queue_shares, most_shares)
     )
     sent_whole = ~elastic & (requested.bottleneck == BOTTLENECKS.index("request"))
     expected_bps = np.where(sent_whole, offered_bps, limited_bps)
@@ -170,12 +170,12 @@ def throughput(
 
 
 def _behind_gates(
-    shares: Sequence[StreamShare], gates: Sequence[tuple[float, str]]
+    shares: Sequence[StreamShare], gates: Sequence[tuple[float, str]], wanted_bps: Floats
 ) -> list[StreamShare]:
     """Limit each share to what the gates on the stream's path pass of the stream alone, see `gate_limit`."""
     return [
-        share.limited_to(limit_bps, port)
-        for share, (limit_bps, port) in zip(shares, gates, strict=True)
+        share.limited_to(limit_bps, port, float(wanted))
+        for share, (limit_bps, port), wanted in zip(shares, gates, wanted_bps, strict=True)
     ]
 
 
