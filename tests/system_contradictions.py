@@ -366,7 +366,7 @@ def ports_of(case: Case) -> Iterator[tuple[str, PortPrediction]]:
 def no_bound_is_below_one_with_hosts(case: Case) -> Iterator[str]:
     """Where bounds have the hosts in them: each may hold a frame back by what it takes at most.
 
-    That is the greatest latency of the stream alone, less the bound of the stream alone in the network without hosts.
+    That is the greatest latency of single frames of the stream alone, less their bound in the network without hosts.
     """
     if not case.measured:
         return
@@ -375,7 +375,7 @@ def no_bound_is_below_one_with_hosts(case: Case) -> Iterator[str]:
         bound = one.latency_bound
         if bound is None or NETWORK in bound.covers or ARRIVING in bound.covers:
             return
-        alone = only(case.document, one.stream)
+        alone = in_single_frames(only(case.document, one.stream), one.stream)
         (measured,) = case.changed(alone).prediction.streams.values()
         (network,) = case.changed(unmeasured(alone)).prediction.streams.values()
         most = network.latency_bound.value_s if network.latency_bound else math.inf
@@ -813,6 +813,20 @@ def only(drawn: Drawn, stream: Stream) -> Drawn:
         table.pop(key, None)
     table["source"], table["sink"] = stream.source, stream.sink
     return required_of_the_rest(made)
+
+
+def in_single_frames(made: Drawn, stream: Stream) -> Drawn:
+    """The document of one stream alone, with messages of one full frame in place of those of several."""
+    if stream.producer is not None and stream.frames_a_message > 1 and stream.sent_at_once:
+        period_s = stream.producer.period_s / stream.frames_a_message
+        size = stream.payload_bytes
+        made["streams"][0]["produces"] = {
+            "kind": "burst",
+            "period_s": period_s,
+            "burst": 1,
+            "size_bytes": size,
+        }
+    return made
 
 
 def required_of_the_rest(made: Drawn) -> Drawn:
