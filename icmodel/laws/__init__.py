@@ -41,14 +41,14 @@ class Law(NamedTuple):
     ``rows`` returns the rows of a protocol at some options, and ``prepare`` makes look-up tables of these rows.
     ``goodput`` names the table of the capacity.
 
-    The next functions take a block of n prediction requests, with tables.  ``flow`` returns throughput and load.
+    The next functions take a query: n prediction requests and their tables.  ``flow`` returns throughput and load.
     ``answers`` returns every wanted metric (ends, n), and the demand of each wanted utilisation, which may exceed 1.
     ``bases`` returns the look-ups and rules from which metrics are computed.  ``bounds`` and ``notes`` explain the
     prediction of a single request; ``notes`` also takes the demand by utilisation.
 
-    The other fields are optional.  If ``adds_cable``, a distance beyond the dataset's own cable adds to latency (E19).
-    ``overload`` is the law for requests in overload.  ``for_hosts`` returns the dataset with another link or other
-    hosts, and its law.  ``paced`` limits requests to the rate that the application's own work allows.
+    The other fields are optional.  If ``adds_cable`` is true, a distance beyond the dataset's own cable adds to latency
+    (E19).  ``overload`` is the law for requests in overload.  ``for_hosts`` returns the dataset with another link or
+    other hosts, and its law.  ``paced`` limits requests to the rate that the application's own work allows.
     """
 
     rows: Callable[[str, Mapping[str, str]], Rows]
@@ -66,7 +66,7 @@ class Law(NamedTuple):
 
 
 class Overload(NamedTuple):
-    """Law for requests in overload; ``applies`` returns the mask (n,) of these requests among n requests."""
+    """Law for requests in overload; ``applies`` returns a mask (n,) that marks these requests."""
 
     law: Law
     applies: Callable[[TableQuery, TableQuery, Flow], Bools]
@@ -109,8 +109,8 @@ class TableRequest(NamedTuple):
 class Prepared:
     """Look-up tables that a law (a model variant) has prepared for a request.
 
-    ``metrics`` are further metrics of a prediction, besides those that every prediction has.  ``every`` holds the rows
-    of all protocols.  ``instead`` maps a protocol whose numbers are all extrapolated to the reason.
+    ``metrics`` are the metrics of a prediction beyond those that every prediction has.  ``every`` holds the rows of all
+    protocols.  If all numbers of a protocol are extrapolated, ``instead`` maps the protocol to the reason.
     """
 
     tables: Tables
@@ -135,8 +135,9 @@ def compiler(
 ) -> Compiler:
     """Make the compiler that turns curves of the requested protocols into look-up tables.
 
-    ``every`` holds the rows of all protocols, whose payloads and loads make the axes of the tables.  So a request has
-    bitwise the same prediction alone and in a block.  ``more_knots`` are further payloads [B].
+    ``every`` holds the rows of all protocols, whose payloads and loads make the axes of the tables.  So the prediction
+    of a request is bitwise the same, whether the request is alone or in a block.  ``more_knots`` are further payloads
+    [B].
     """
     own = [row.point for row in of_protocols(every, request.protocols)]
     payloads: dict[tuple[object, ...], list[float]] = {}

@@ -109,7 +109,7 @@ def flow(query: TableQuery) -> Flow:
     The achieved goodput is the limited goodput, or the endpoint's share of the interpolated goodput.
     """
     q = query.q
-    # The query selects the pseudo-code's benchmarked_goodputs of the protocol at number_of_CPUs.
+    # The query looks up the pseudo-code's benchmarked_goodputs at the protocol and number_of_CPUs.
     interpolated_goodput = query("goodput_bps", query.unlimited)
     limited_goodput = np.minimum(q.requested_goodput_bps, interpolated_goodput)  # E1
     endpoint_goodput = np.maximum(
@@ -183,8 +183,8 @@ def up_to_unlimited(
 ) -> None:
     """Raise the highs of metrics that grow with the load, in place, for requests above the highest limited load.
 
-    The value stays that of the highest limited load (E15).  The true number lies between this value and the number at
-    the unlimited load.  So the high is at least the high at the unlimited load.
+    The value stays the number at the highest limited load (E15).  The true number lies between this value and the
+    number at the unlimited load.  So the high is at least the high at the unlimited load.
     """
     if query.ends == 1:
         return
@@ -200,8 +200,8 @@ def below_unlimited(
 ) -> None:
     """Scale processing times ``value`` (metrics, ends, n), in place, if only the unlimited load was measured.
 
-    The processing time of an achieved request is scaled in proportion to its load.  The high stays that of the
-    unlimited load.
+    The processing time of an achieved request is scaled in proportion to its load.  The high stays the processing time
+    at the unlimited load.
     """
     scaled = (top_load == 0)[:, None] & load.limited[:HIGH]
     if not scaled.any():
@@ -318,7 +318,7 @@ def bases(query: TableQuery, flow: Flow) -> Bases:
 def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
     """Upper bounds of the goodput [b/s] by name, for a single request; the goodput is the least bound.
 
-    The wire's bound is left out.  The stream's share of the receiver may exceed the request (E2).
+    The wire's bound is left out.  The stream's share of the receiver's goodput may exceed the request (E2).
     """
     return {"request": float(query.q.requested_goodput_bps[0]), **benchmark_and_share(query, flow)}
 

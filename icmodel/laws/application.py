@@ -9,11 +9,11 @@ The sender works before it writes a frame, and the receiver works after it reads
 from the start of the write to the end of the read, and so includes no work of the application.  If the receiving
 application answers, the round trip includes the work at both hosts.
 
-By the utilisation law in the same paper, a core at utilisation U and X frames per second needs U / X seconds per
-frame.  At full speed, either a host or the wire is the bottleneck.  If a host is the bottleneck, the busier host needs
-the whole time between two frames.  The other host needs a part of that time, in proportion to its utilisation.  If the
-wire is the bottleneck, the utilisation gives only an upper limit of a host's time, since a waiting host works in smaller
-pieces.  The host time then follows from a straight line through the times at host-limited payloads.
+By the utilisation law in the same paper, a core at utilisation U and X frames per second needs U / X seconds per frame.
+At full speed, either a host or the wire is the bottleneck.  If a host is the bottleneck, the busier host needs the
+whole time between two frames.  The other host needs a part of that time, in proportion to its utilisation.  If the wire
+is the bottleneck, the utilisation gives only an upper limit of a host's time, since a host that waits for the wire
+works in smaller batches.  The host time then follows from a straight line through the times at host-limited payloads.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from icmodel.scenario import Scenario
 from icmodel.tables import HIGH, LOW, VALUE, Frames, Load, Pace, TableQuery, Work, opposite
 
 OF_CHANGE = 0.1
-"""Ratio of the log half-width of a throughput that the application limits to the log of the slowdown (assumed)."""
+"""Log half-width of an application-limited throughput, divided by the log of the slowdown (assumed)."""
 FULLEST = 0.97
 """Greatest utilisation of a receiver in the formula for waiting times; a greater utilisation is clipped."""
 SENDER, RECEIVER = 0, 1
@@ -106,8 +106,8 @@ def end_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
     own_s : array
         Time that the host itself needs for a frame, without the application, (ends, n).
     added_s : array
-        Time that the application adds per frame, (n,).  If it is 0, the throughput is infinite.  The high is at most
-        the throughput of this added time alone.
+        Time that the application adds per frame, (n,).  If it is 0, the throughput is infinite.  The high of the
+        throughput is limited to the throughput of a host that needs only the added time.
     """
     both_s = opposite(own_s) + added_s
     found: Floats = np.maximum(query.q.cores, 1) * 8 * query.q.payload_bytes / both_s
@@ -200,7 +200,7 @@ def and_restated(query: TableQuery, wanted: Collection[str]) -> Collection[str]:
 
 
 def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) -> dict[str, Floats]:
-    """Correct metrics for the original request, since they were predicted for the limited request.
+    """Correct metrics that were predicted for the limited request, so that they hold for the original request.
 
     The correction adds the shortfall, the longer wait in full buffers, and the application's work in a round trip.
     """
@@ -232,7 +232,7 @@ def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) ->
 
 
 def _waiting_s(query: TableQuery, pace: Pace, flow: Flow) -> Floats:
-    """Compute the greatest mean time [s] that a frame waits at a busy receiver in addition to the measured wait, (n,).
+    """Compute the greatest mean wait [s] of a frame at a busy receiver, beyond the measured wait, (n,).
 
     For random arrivals and a constant service time S, the wait is ρ S / (2 (1 − ρ)) (M/D/1 by Pollaczek and
     Khinchine: L. Kleinrock, Queueing Systems, vol. 1, 1975).  Evenly spaced frames do not wait.

@@ -106,7 +106,7 @@ def flow(query: TableQuery) -> Flow:
     if query.ends == 3 or not delivers_all(query):
         delivered = query(ACHIEVED, query.unlimited)
         kept = fast_where(saturated | (share < offered), 1.0, delivered)
-        # An unsaturated stream delivers at most this part of its offered rate, even if its share is just below it.
+        # At most this rate arrives of an unsaturated stream, even if its share is just below the offered rate.
         most = fast_where(saturated, np.inf, offered * delivered)
         goodput, sent = np.minimum(goodput * kept, most), sent * kept
     # The goodput never exceeds the wire's bound.
@@ -167,7 +167,7 @@ def reached(query: TableQuery, benchmarked: Floats) -> Floats:
 def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
     """Compute latency as the variant `appendix_h` does, with two corrections.
 
-    A one-way latency is at least theory's least time.  Propagation in a longer cable adds to it (E19).
+    A one-way latency is at least theory's least time.  Propagation in a longer cable adds to the latency (E19).
     """
     value = at_load(query, metrics, flow)
     value = widened(query, metrics, value)
@@ -177,7 +177,7 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
             np.maximum(ends, at_least, out=ends)
     add_path(value, metrics, switches_s(query, metrics) + cable_s(query))
     if query.ends == 3:
-        # A low or high without a value must not move other statistics in `in_order`.
+        # If the value is NaN, low and high become NaN too.  Then `in_order` does not move other statistics by them.
         np.copyto(value[:, LOW:], np.nan, where=np.isnan(value[:, :LOW]))
     return value
 
@@ -251,8 +251,8 @@ def sent(query: TableQuery, flow: Flow) -> Floats:
     """Compute the rate at which the sender sends [b/s], (ends, n); lossy senders send more than arrives.
 
     A saturated lossy sender sends capacity / (1 − loss).  The relative errors of capacity and loss are independent, so
-    their squares are added.  A quotient of the lows would be too narrow an interval: a low goodput goes with a high
-    loss, and both errors would cancel.
+    their squares are added.  Low divided by low, and high by high, would give too narrow an interval: a low goodput
+    goes with a high loss, and both errors would cancel.
     """
     known = flow.saturated[VALUE] & query.q.lossy
     if query.ends == 1 or not known.any():

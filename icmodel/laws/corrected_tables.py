@@ -1,8 +1,8 @@
 """Tables of the law `corrected`: curves through unchanged rows with errata corrected, and packet rates.
 
-Each metric has a table.  Further tables hold the best goodput of any load, the loss at limited loads, and shared
-goodputs.  If a payload does not achieve a load, its point on the curve of this load is replaced (E14).  `hybrid` uses
-the same functions on fitted curves.
+Each metric has a table.  Further tables hold the best goodput of all loads, the loss at limited loads, and shared
+goodputs.  If a load is not achieved at a payload, the point of this payload on the curve of this load is replaced
+(E14).  `hybrid` uses the same functions on fitted curves.
 
 Below capacity, two frames share no packet.  At its limit, a stream fills its packets at every frame size (IC2012
 §6.1.1).  A *multiple* is the packet count of a host divided by theory's packet count for the same frames.
@@ -267,7 +267,7 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
     """Compute packets per second as :func:`packets_per_s` does, for requests that all have measured rows."""
     q, tables = query.q, [MULTIPLE + metric for metric in metrics]
     own, least, bits = q.frames.packets, q.frames.least_packets, 8 * q.payload_bytes
-    # Only its own capacity limits a lossy sender; its share also limits any other sender.
+    # A lossy sender is limited only by its own capacity.  Any other sender is also limited by its share.
     saturated, not_achieved = flow.saturated[VALUE], flow.not_achieved[VALUE]
     load = query.load((q.lossy & saturated) | (~q.lossy & not_achieved))
     full = ~load.limited | all_at_limit
@@ -293,8 +293,8 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
     flowing = [of_sender if metric.startswith(SENT) else arrives for metric in metrics]
     value = widened(query, tables, each * np.stack(flowing)[:, None] / bits)
     np.minimum(value, own / q.frames.wire_s, out=value, where=q.frames.wire_s > 0)
-    # Counts of a short measurement scatter, so limit them.  The received goodput needs at least its full packets.  The
-    # requested frames have at most the packets of lone frames.
+    # Counts from short measurements scatter, so limit the counts.  The received goodput needs at least its full
+    # packets.  The requested frames have at most the packets of lone frames.
     value[:, VALUE] = np.minimum(value[:, VALUE], own * (q.requested_goodput_bps / bits))
     value[:, VALUE] = np.maximum(value[:, VALUE], least * (arrives / bits))
     if query.ends == 3:

@@ -1,4 +1,4 @@
-"""Variant ``hybrid``: the functions of ``corrected`` on curves drawn from fits to all rows.
+"""Variant ``hybrid``: the functions of ``corrected`` on curves computed ("drawn") from fits to all rows.
 
 Three steps differ from ``corrected``.  ``hybrid`` extrapolates processing time above the greatest measured load.  The
 sender of a lossy protocol is busy only for the frames that it sends.  Requests in overload use rows measured in
@@ -205,7 +205,7 @@ def measured_options(data: Dataset) -> list[Options]:
 class FittedTables:
     """Maker of look-up tables whose curves are drawn from fits.
 
-    ``changes`` lists the differences of hosts and link from the dataset's, as the reason for extrapolation.
+    ``changes`` lists how hosts and link differ from those of the dataset: the reasons for extrapolation.
     """
 
     def __init__(self, data: Dataset, refiner: Refiner, changes: Sequence[str] = ()) -> None:
@@ -224,7 +224,7 @@ class FittedTables:
         return _tables(shared, request, shared.rows, "; ".join(self.changes))
 
     def prepare_overload(self, request: TableRequest) -> Prepared | None:
-        """Make the look-up tables of runs in overload; ``None`` if these runs lack a metric of other rows.
+        """Make the look-up tables of runs in overload; ``None`` if these runs lack a metric that other rows have.
 
         Raises
         ------
@@ -308,7 +308,7 @@ class Shared:
     def overload_rows(self, request: TableRequest) -> list[Row] | None:
         """Rows of the requested protocols measured in overload.
 
-        If these rows lack a metric of other rows, the result is ``None``.
+        If these rows lack a metric that other rows have, the result is ``None``.
         """
         own = of_protocols(self.rows, request.protocols)
         over = measured_in_overload(own, self.refiner)
@@ -456,7 +456,7 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
     """Compute the processing time of the host's cores at the measured core count, (metrics, ends, n).
 
     Above the highest measured load, the processing time grows with the load, at most to the time at the unlimited load.
-    The latter is the high of the interval (E15).
+    The time at the unlimited load is the high of the interval (E15).
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request, top = query.q.requested_goodput_bps, fast_where(top_load == 0, np.inf, top_load)
@@ -475,8 +475,8 @@ def cpu_time_of_senders(
 ) -> Floats:
     """Compute processing time as :func:`cpu_time` does, but lower it if a sender sends less than requested.
 
-    A sender is busy only for the frames that it sends (utilisation law).  The cost per frame is that of the highest
-    achieved load, and at least that of the unlimited run, in which the host only sends.
+    A sender is busy only for the frames that it sends (utilisation law).  The cost per frame is the cost at the highest
+    achieved load.  It is at least the cost in the unlimited run, in which the host only sends.
     """
     value = cpu_time(query, metrics, load, flow)
     request, unlimited_loss = query.q.requested_goodput_bps, flow.unlimited_loss[VALUE]

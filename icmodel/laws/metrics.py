@@ -140,10 +140,10 @@ STATISTIC = re.compile(r"(?P<time>.+)_(?P<which>min|mean|max|p[0-9]+)_s")
 
 
 def with_others(metrics: Collection[str], known: Collection[str]) -> frozenset[str]:
-    """Add to the wanted statistics of a time the other known statistics of that time.
+    """Add all known statistics of a time to the wanted metrics, if one of them is wanted.
 
-    A time is a latency or a round trip.  `in_order` corrects all statistics of a time together.  It never changes mean
-    and median, so these need no other statistics.
+    A time is a latency or a round trip.  `in_order` corrects all statistics of a time together.  `in_order` never
+    changes mean and median, so these need no other statistics.
     """
     moved = {time for time, which in map(_parts, metrics) if which not in ("", MEAN, "p50")}
     return frozenset(metrics) | {name for name in known if _parts(name)[0] in moved}

@@ -34,7 +34,7 @@ def own_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
 
 
 def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
-    """Select the dataset rows of a protocol at the given options, or else those that differ in the fewest options.
+    """Select the dataset rows of a protocol at the given options, or else the rows that differ in the fewest options.
 
     If the protocol lacks a requested option, the result is empty.
 
@@ -79,7 +79,7 @@ def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Ro
 
 
 def with_places(data: Dataset, found: Mapping[str, Rows]) -> list[Row]:
-    """List the chosen rows of all protocols, protocol by protocol, each with its index in the dataset."""
+    """List the chosen rows of all protocols, protocol by protocol; each row has its index in the dataset."""
     index = {id(point): k for k, point in enumerate(data.points)}
     return [
         Row(index[id(point)], point)
@@ -91,7 +91,7 @@ def with_places(data: Dataset, found: Mapping[str, Rows]) -> list[Row]:
 # --- other core counts ----------------------------------------------------------------------------
 
 OF_CHANGE = 0.5
-"""Ratio of log half-width to |log(requested core count / nearest measured count)| for an unmeasured count (assumed)."""
+"""Log half-width for an unmeasured core count, divided by |log(requested count / nearest measured count)| (assumed)."""
 
 
 def unmeasured(query: TableQuery) -> Bools:

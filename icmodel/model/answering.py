@@ -33,8 +33,8 @@ class Answered(NamedTuple):
     """Answers of a law (rules of a model variant) to a block of n questions.
 
     ``columns`` maps each metric to an array (ends, n), NaN for a question without an answer.  The `ends` axis holds
-    value, low and high.  ``demand`` maps each predicted utilisation to the utilisation of the requested cores that each
-    stream needs, (n,); it may exceed 1.
+    value, low and high.  ``demand`` maps each predicted utilisation to an array (n,): the utilisation of the requested
+    cores that each stream needs.  A demand may exceed 1.
     """
 
     law: Law
@@ -96,7 +96,7 @@ def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
     Parameters
     ----------
     cpu_send : array
-        Utilisation of the sender's cores that the stream needs; it may exceed 1; NaN if unknown.
+        Utilisation of the sender's cores that the stream needs.  It may exceed 1, and is NaN if unknown.
     """
     capacity, goodput = flow.capacity_bps[VALUE], flow.goodput_bps[VALUE]
     not_achieved = flow.not_achieved[VALUE]
@@ -160,8 +160,8 @@ TRUTH_TABLE = np.array(
 def needed(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | None:
     """List the metrics whose tables are needed to predict the wanted metrics; ``None`` means all.
 
-    The list also has the metrics of every prediction.  For a wanted statistic of a latency or round trip, it has all
-    statistics of that time, since all of them are put in ascending order together.
+    The result also has the metrics of every prediction.  If a statistic of a latency or round trip is wanted, the
+    result has all statistics of that time, since they are put in ascending order together.
     """
     return None if metrics is None else with_others((*metrics, *predicted(())), data.metrics)
 

@@ -24,12 +24,12 @@ Column = NDArray[np.generic]
 RELIABLE = ("tcp",)
 """Protocols that resend lost packets, so that the application loses no frames (IC2012 §7.1.4)."""
 DENSE = 1 << 17
-"""Greatest length of the list of theory's results, in which large blocks of questions look up theory.
+"""Greatest length of a list of precomputed theory, which replaces the computation for large blocks of questions.
 
 The list has an entry for each payload in bytes.
 """
 MANY = 8
-"""Greatest ratio of list length to number of questions at which theory is looked up in the list.
+"""Greatest list length per question at which theory is looked up in the list.
 
 Above this ratio, theory is computed for each question.
 """
@@ -104,9 +104,9 @@ class Rule(NamedTuple):
     """Rule that refuses a question because of one of its parameters.
 
     ``breaks`` takes a domain and the parameters in `LIMITING`, as numbers or arrays (NaN if a parameter is left out).
-    It returns whether a question breaks the rule.  The message of refusal is ``fact`` and ``fix``.  If icmodel changes
-    the parameter instead, a note has ``fact`` and ``change``.  The texts are formatted with ``data``, ``domain`` and
-    ``scenario``.
+    ``breaks`` returns whether a question breaks the rule.  The message of refusal consists of ``fact`` and ``fix``.  If
+    icmodel changes the parameter instead of refusing, a note consists of ``fact`` and ``change``.  The texts are
+    formatted with ``data``, ``domain`` and ``scenario``.
     """
 
     parameter: str
@@ -169,8 +169,8 @@ def problems(
 ) -> dict[str, str]:
     """Parameters of a scenario that break a rule, each with the message that refuses the scenario.
 
-    If ``changed``, each has the note on the changed parameter instead.  If the dataset has no rows at these options, the
-    result is empty, since the preparation of tables refuses the question.
+    If ``changed`` is true, each parameter has the note on its change instead.  If the dataset has no rows at these
+    options, the result is empty, since the preparation of tables refuses the question.
     """
     if not domain.answered:
         return {}
@@ -213,7 +213,7 @@ class Domains:
             name: np.array([getattr(one, name) for one in domains])
             for name in ("has_cores", "least_switches", "most_switches", "distance", "sharing")
         }
-        # Keep only rules that the most demanding values break, since no question can break another rule.
+        # Keep only the rules that the most demanding values break.  No question can break any other rule.
         demanding = {"cores": 1.0, "endpoints": np.inf, "distance_m": 0.0}
         extremes = [demanding | {"switches": switches} for switches in (0.0, np.inf)]
         limits = _Limits(**self.limits)
@@ -244,7 +244,7 @@ class Domains:
         return requested, self.nearest.take(place), ~(self.exact.take(place) & whole)
 
     def refused(self, protocol: Ints, limiting: Mapping[str, Floats]) -> Bools:
-        """Mask (n,) of refused questions: the question breaks a rule, or its protocol has no rows."""
+        """Mask (n,) of refused questions, which break a rule or whose protocol has no rows."""
         limits = {name: of_protocol(numbers, protocol) for name, numbers in self.limits.items()}
         domain = _Limits(**limits)
         refused = np.zeros(len(protocol), dtype=bool)
@@ -349,7 +349,7 @@ class Placer:
     def _frames(self, protocol: Ints, payload: Floats) -> Frames:
         """Wire time, packets and goodput bound of each question's frame, by theory.
 
-        For a payload above the protocol's limit, the result is that of the greatest possible payload.
+        If a payload exceeds the protocol's limit, the result is that of the greatest possible payload.
         """
         if len(payload) == 1:
             return self._lone_frame(int(protocol[0]), float(payload[0]))
@@ -375,7 +375,7 @@ class Placer:
 
 
 def columns_of(scenario: Scenario, protocols: tuple[str, ...]) -> dict[str, Column]:
-    """Convert a scenario to arrays of length 1, by SI name of the parameter."""
+    """Convert a scenario to arrays of length 1, by parameter name with SI unit, such as ``payload_bytes``."""
     values: dict[str, float | None] = {
         "protocol": protocols.index(scenario.protocol),
         "payload_bytes": scenario.payload_bytes,

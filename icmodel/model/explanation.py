@@ -89,7 +89,7 @@ class Explanation:
         return bases if part == "bases" else bases[-1]
 
     def bases(self, name: str) -> tuple[str, ...]:
-        """All bases of a metric, from its rows, look-ups and rule, strongest first."""
+        """All bases behind a metric, of its rows, look-ups and rule, strongest first."""
         reads = self.reads[name]
         codes = {CODES[self.data.points[row].basis] for row in self.rows_of(name)}
         codes.update([code for code, near in reads if near])

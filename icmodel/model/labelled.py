@@ -1,4 +1,4 @@
-"""Answers to arrays of questions as one xarray.Dataset, with plots by the accessor ``icmodel``."""
+"""Answers to arrays of questions as one xarray.Dataset; its accessor ``icmodel`` makes plots."""
 
 from __future__ import annotations
 

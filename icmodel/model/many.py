@@ -33,7 +33,7 @@ from icmodel.tables import Questions
 Piece = slice | Ints
 """Indices of the questions in a block: a slice, or an array of integers."""
 Reason = Callable[[Mapping[str, object]], str]
-"""Function that takes the SI keywords of a refused question and returns the reason of the refusal."""
+"""Function that takes the keywords of a refused question, and returns the reason of the refusal."""
 BLOCK = 131_072
 """Number of questions computed together; a question with intervals counts as three.
 
@@ -41,7 +41,7 @@ With this number, the columns of a block stay in the processor's cache, and Pyth
 """
 HOSTS = ("line_rate_bps", "cpu_clock_ratio")
 OWN = 0.0
-"""Number that means "the dataset's own line rate" in a column of line rates [b/s]."""
+"""Placeholder for "the dataset's own line rate" in a column of line rates [b/s]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,7 @@ def host_groups(questions: QuestionTable) -> Iterator[tuple[Hosts, Ints | None]]
 def _option_groups(
     data: Dataset, questions: QuestionTable, there: Ints | None
 ) -> Iterator[tuple[Options, Ints | None]]:
-    """Group all or some questions by options, with the indices of each group; ``None`` means all questions."""
+    """Group questions by options, with the indices of each group; ``None`` means all questions."""
     fixed = {name: v for name, v in questions.options.items() if isinstance(v, str)}
     coded = {name: v for name, v in questions.options.items() if not isinstance(v, str)}
     if not coded:
@@ -322,7 +322,7 @@ class Output:
     def allocate(self, every: Sequence[str], written: Sequence[str], *, cleared: bool) -> None:
         """Make the columns of every wanted metric that do not exist yet.
 
-        If answers will be written to only a part of a column, it is filled with NaN.
+        If answers will be written to only a part of a column, the whole column is filled with NaN first.
         """
         for metric in self.batch.metrics or ():
             if metric not in (*every, BOTTLENECK):

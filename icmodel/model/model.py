@@ -37,7 +37,7 @@ REFUSE, EXTRAPOLATE, NAN = "refuse", "extrapolate", "nan"
 DELAYS = ("distance_m", "switches")
 """Parameters of a question that affect only the latency.
 
-If the dataset has no rule for these parameters, `Model.fit_question` leaves them out.
+If the dataset has no rule for one of them, `Model.fit_question` leaves it out.
 """
 
 
@@ -360,7 +360,7 @@ class Model:
         return self._tables.domain(protocol, self._tables.own_options(Options(options))).cores
 
     def rows(self, protocol: str, options: Mapping[str, str]) -> Rows:
-        """Find the rows that answer for a protocol at given options.
+        """Find the dataset rows from which a protocol is predicted at given options.
 
         If rows with other options are used, the result also has the reason.
 
@@ -388,7 +388,7 @@ class Model:
         return bits + (distance or 0.0) * (link.propagation_s_per_m or 0.0) + switches
 
     def greatest_goodput_bps(self, scenario: Scenario) -> float | None:
-        """Upper bound of the goodput by theory [b/s], equal for all variants; ``None`` if nothing bounds it.
+        """Upper bound of the goodput by theory [b/s], equal for all variants; ``None`` if there is no bound.
 
         Two terms bound the goodput: the wire at the requested line rate, and the application's work.  A core works on
         one frame at a time (bottleneck law: P. J. Denning, J. P. Buzen, ACM Computing Surveys 10, 1978).
@@ -566,7 +566,7 @@ class Model:
         intervals: bool,
         threads: int | None,
     ) -> tuple[QuestionTable, dict[str, NDArray[Any]]]:
-        """Make a table of questions from keywords, and answer it; return the table, and the answers by column."""
+        """Make a table of questions from keywords and answer them; return the table, and the answers by column."""
         from icmodel.model.many import BatchOptions, answer_columns, question_table  # for arrays
 
         def reason(keywords: Mapping[str, object]) -> str:

@@ -33,7 +33,7 @@ EXTRAPOLATED_WIDENING = 3.0
 EXTRAPOLATED_MORE = 0.3
 """Factors that widen an interval outside the measured payloads of a curve (assumed).
 
-`EXTRAPOLATED_WIDENING` triples the half-width.  `EXTRAPOLATED_MORE` then adds 30 % of the value to it.
+`EXTRAPOLATED_WIDENING` triples the half-width.  `EXTRAPOLATED_MORE` then adds 30 % of the value to the half-width.
 
 Below the lowest load, the interval widens in proportion to the distance from that load, up to the full factors at
 load 0.
@@ -46,9 +46,9 @@ class Surfaces(NamedTuple):
     All surfaces share payload knots and load levels.  Cells are the intervals between knots, and slots the intervals
     between levels.  ``coefficients`` (6, 3, slots, surfaces, cells) are c0 to c5, each for value, low and high.
 
-    ``basis`` (2, 2, slots, surfaces, cells) is the basis.  Its first axis is off and on a payload knot, and its second
-    axis off and on a load level.  ``rows`` (4, slots, surfaces, cells) are the left and right row of the lower curve,
-    then of the upper curve; −1 means no row.
+    ``basis`` (2, 2, slots, surfaces, cells) is the basis.  Index 0 of the first axis is for payloads between knots, and
+    index 1 for payloads on a knot.  The second axis is likewise for loads between levels and on a level.  ``rows`` (4,
+    slots, surfaces, cells) are the left and right row of the lower curve, then of the upper curve; −1 means no row.
 
     ``top_load`` (surfaces, cells) is the highest limited load with a curve [b/s].  It is 0 if only the unlimited curve
     is known, and infinite if there are no limited loads.  ``first`` and ``last`` (surfaces,) are the least and the
@@ -90,7 +90,7 @@ def compile_surfaces(
     Parameters
     ----------
     configurations : sequence of sequences of Curve
-        Curves of each configuration: at least one, with distinct loads.
+        Curves of each configuration: at least one curve each, at distinct loads.
     knots : array, shape (k,)
         Payload knots [B], with the knots of every curve (:func:`~icmodel.tables.curves.payload_knots`).
     loads : array, shape (l,)
@@ -101,7 +101,8 @@ def compile_surfaces(
         Rule below the lowest load.
     extend : array, shape (configurations, 2), optional
         Least and greatest possible values.  If given, the surfaces also have values outside the payloads of the curves.
-        These are the value at the edge, an interval widened within the limits, and the basis ``extrapolated``.
+        Such a value is the value at the edge; its interval is widened within the limits, and its basis is
+        ``extrapolated``.
     """
     found = no_surfaces(len(configurations), len(knots) + 1, len(loads) + 2)
     if not configurations:
@@ -145,9 +146,9 @@ def _choose_curves(
 ) -> Floats:
     """Choose the curves for each slot and cell of a surface, and write them to ``sides``.
 
-    The last slot, for unlimited requests, uses the unlimited curve.  A cell without a usable limited load uses a curve
-    of unstated load in every slot.  Without such a curve, it uses the unlimited curve, marked ``extrapolated`` for
-    limited requests.
+    The last slot, for unlimited requests, uses the unlimited curve.  If a cell has no usable limited load, all its
+    slots use a curve of unstated load.  If there is no such curve, they use the unlimited curve, marked
+    ``extrapolated`` for limited requests.
 
     The result is the highest limited load in each payload cell (cells,); 0 if only the unlimited curve is known.
     """
@@ -239,7 +240,8 @@ def _fill_surfaces(
 ) -> None:
     """Compute the coefficients of all surfaces from the curves chosen in ``sides``.
 
-    An element has only a curve of lower load, curves of lower and higher load, or only a curve of higher load.
+    There are three kinds of element: with only a curve of lower load, with curves of lower and higher load, and with
+    only a curve of higher load.
     """
     has_lower, has_upper = sides.lower >= 0, sides.upper >= 0
     # Only a curve of lower load: constant over the load.
@@ -303,7 +305,7 @@ def _extend_payloads(found: Surfaces, least: Floats, most: Floats) -> None:
 def _around_one(terms: Floats) -> Floats:
     """Set the value in polynomial terms to 1, and shift low and high by the same amount.
 
-    If the previous low or high is farther from 1, it is kept.
+    A low or high that was farther from 1 before the shift keeps its previous number.
     """
     found: Floats = terms - terms[:, [VALUE]]
     found[0] += 1.0
@@ -335,8 +337,9 @@ class Cells(NamedTuple):
 
     ``load_bps`` has the shape (curves,).  ``terms`` (3, 3, curves, cells) are the polynomial terms in each cell: the
     number at the left knot, the slope at this knot and the quadratic coefficient.  The second axis is value, low and
-    high.  ``basis`` (2, curves, cells) is the basis off and on a knot of the curve itself.  ``rows`` (2, curves, cells)
-    are the left and the right row.  ``inside`` (curves, cells) marks the cells within the payloads of the curve.
+    high.  ``basis`` (2, curves, cells) is the basis between the curve's own knots, and on such a knot.  ``rows`` (2,
+    curves, cells) are the dataset rows to the left and to the right.  ``inside`` (curves, cells) marks the cells within
+    the payloads of the curve.
     """
 
     load_bps: Floats
@@ -370,7 +373,7 @@ def on_cells(curves: Sequence[Curve], knots: Floats) -> Cells:
     inside[anywhere] = True
     rows = np.concatenate([curve.rows for curve in curves])
     behind_rows = np.concatenate([curve.rows_behind() for curve in curves])
-    # Basis off and on a knot of the curve itself, from the points around each cell.
+    # Basis between the curve's own knots and on such a knot, from the points around each cell.
     own = np.concatenate([curve.basis for curve in curves])
     behind = np.minimum(before + 1, last[:, None])
     off_knot = np.maximum(np.maximum(own[before], own[behind]), INTERPOLATED)

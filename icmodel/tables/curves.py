@@ -56,7 +56,7 @@ class Curve:
     rows : array, shape (n,)
         Indices of dataset rows.  A point added between measured points has the index of the measured row before it.
     anywhere : bool
-        Whether the curve is a single row without a payload.  Its number holds at every payload, marked
+        Whether the curve is a single row without a payload.  The number of this row holds at every payload, marked
         ``extrapolated``.
     next_rows : array, shape (n,), optional
         Index of the measured row after each point, if points were added.
@@ -131,9 +131,9 @@ class Curve:
         return np.minimum(np.maximum(passed - 1, 0), len(self.payload_bytes) - 2)
 
     def rows_behind(self) -> Ints:
-        """Index of the measured row at the next greater payload, for each point of the curve.
+        """Index of the first measured row to the right of each point of the curve (at a greater payload).
 
-        The last point has its own row, and so has the only point of a curve without payload.
+        For the last point, and for the only point of a curve without payload, it is the row of the point itself.
         """
         if self.anywhere:
             return self.rows
@@ -145,9 +145,10 @@ class Curve:
     def bulges(self) -> Floats:
         """Widths added to low and high in the middle of each gap between two points, (2, n − 1).
 
-        The squares of interpolation error and half-width of the points are added.  Within a gap, the added width follows
-        the parabola 4·t·(1 − t) at the fraction t.  It must not cross a limit of the metric.  If the limit is at the
-        distances a and b from the interval ends at the two points, the greatest possible width is (√a + √b)² / 4.
+        Interpolation error and the points' half-width are combined by the sum of their squares.  Within a gap, the
+        added width follows the parabola 4·t·(1 − t) at the fraction t.  The widened interval must not cross a limit of
+        the metric.  If the limit is at the distances a and b from the interval ends at the two points, the greatest
+        possible width is (√a + √b)² / 4.
         """
         value, middle = self.ends[VALUE], (self.ends[:, :-1] + self.ends[:, 1:]) / 2
         error = np.zeros(len(value) - 1) if self.between is None else self.between
@@ -203,7 +204,7 @@ def configuration_of(point: Point) -> Configuration:
 
 
 def alone(rows: Iterable[Row]) -> list[Row]:
-    """Select the rows of streams that had their interface alone."""
+    """Select the rows of streams that did not share their interface."""
     return [
         row for row in rows if row.point.endpoints in (None, 1) and not row.point.other_goodput_bps
     ]
@@ -223,7 +224,7 @@ def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = F
 def best_goodput(
     data: Dataset, rows: Iterable[Row], errors: InterpolationErrors | None, *, limited: bool
 ) -> Curves:
-    """Make one goodput curve per configuration: at the unlimited load, or if ``limited``, the best of all loads.
+    """Make one goodput curve per configuration: at the unlimited load; if ``limited``, of the best of all loads.
 
     ``errors`` are the interpolation errors of the goodput; ``None`` makes curves without intervals.
     """
@@ -269,7 +270,7 @@ def is_limited(load_bps: float | None) -> bool:
 
 
 def is_paced(point: Point) -> bool:
-    """Whether the rate limit of a run determined its goodput, rather than the capacity."""
+    """Whether the goodput of a run was determined by its rate limit, rather than by the capacity."""
     return is_limited(point.load_bps) and point.value * MISSED >= (point.load_bps or 0.0)
 
 
@@ -302,8 +303,8 @@ def _curve_through(
 ) -> Curve:
     """Make the curve through rows of one metric, configuration and load.
 
-    If no row has a payload, the curve is the first row, and holds at every payload.  Intervals hold for any measurement
-    session, and stay within the limits of the metric.
+    If no row has a payload, the curve is the first row, and holds at every payload.  The intervals cover differences
+    between measurement sessions, and stay within the limits of the metric.
     """
     with_payload = {
         row.point.payload_bytes: row

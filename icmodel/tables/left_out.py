@@ -1,9 +1,9 @@
 """Interpolation error of one metric, estimated by leaving out each row in turn (cross-validation).
 
 Each row between two other rows is compared with the line through its neighbours.  The half-widths of the neighbours
-explain a part of the difference.  The rest is divided by a local scale: the typical error, plus the deviation of nearby
-rows from lines through their neighbours.  Split conformal prediction over all curves of the metric finds the multiple of
-the scale that a new row exceeds with a probability of 10 %.
+explain a part of the difference.  The rest is divided by a local scale.  This scale is the typical error plus the
+deviation of nearby rows from lines through their own neighbours.  Split conformal prediction over all curves of the
+metric finds the multiple of the scale that a new row exceeds with a probability of 10 %.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class InterpolationErrors(NamedTuple):
     def of_rows(self, points: Sequence[Point]) -> Floats:
         """Half-widths (2, n) of the 90 % intervals below and above the rows of a curve.
 
-        The half-widths of a row follow from its stated spread, or from the least and greatest of its runs.  If it states
+        The half-widths of a row follow from its stated spread, or from its least and greatest run.  If the row states
         neither, they follow from the metric's median interpolation error.
         """
         half = row_half_widths(points)
@@ -68,7 +68,7 @@ class InterpolationErrors(NamedTuple):
         level = (self._level(y)[:-1] + self._level(y)[1:]) / 2
         if len(x) < 3:
             bend = np.abs(np.diff(y))
-        else:  # beside a gap, take the greater of both points' deviations from a straight line
+        else:  # for a gap, take the deviation of its two end points from straight lines, whichever is greater
             off = off_line(x, y, slice(0, -2), slice(1, -1), slice(2, None))
             inner = np.concatenate([[0.0], off, [0.0]])
             bend = np.maximum(inner[:-1], inner[1:])
@@ -83,7 +83,7 @@ class InterpolationErrors(NamedTuple):
         return np.abs(value) if self.relative else np.ones_like(value)
 
     def _assumed(self, value: Floats) -> Floats:
-        """Half-width of an interval that is assumed if there are too few rows to estimate it."""
+        """Assumed half-width of an interval, used if there are too few rows to estimate one."""
         level = np.abs(value)
         return LONE_WIDTH * (level if self.relative else np.full_like(level, level.max()))
 
@@ -104,8 +104,8 @@ def interpolation_errors(data: Dataset, metric: str) -> InterpolationErrors:
 def _curves_over_payload(points: Sequence[Point]) -> list[list[Point]]:
     """Group rows of one metric by curve, ascending in payload.
 
-    For the goodput, only unlimited rows are used, if there are any.  The goodput below capacity equals the rate limit,
-    and tells nothing about interpolation.
+    For the goodput, only unlimited rows are used, if there are any.  Below capacity, the goodput equals the rate limit,
+    and so says nothing about interpolation.
     """
     known = [p for p in points if p.payload_bytes and p.endpoints in (None, 1)]
     if known and known[0].metric == "goodput_bps":
@@ -121,14 +121,14 @@ def _curves_over_payload(points: Sequence[Point]) -> list[list[Point]]:
 def _leave_each_out(
     curves: Sequence[Sequence[Point]], *, relative: bool
 ) -> tuple[float, float, Floats]:
-    """Compare each inner row of curves of at least three rows with the line through its two neighbours.
+    """Compare each inner row of a curve with the line through its two neighbours; each curve has at least three rows.
 
     Returns
     -------
     median, typical : float
         Median and typical error of the line through the neighbours.
     scores : array, shape (rows left out,)
-        Error of each left-out row without the part that the half-widths explain, divided by the local scale.
+        Error of each left-out row, less the part that the half-widths explain, divided by the local scale.
     """
     rows = [point for curve in curves for point in curve]
     x = np.array([float(p.payload_bytes or 1) for p in rows])
@@ -169,7 +169,7 @@ def off_line(
 ) -> Floats:
     """Vertical distance of points ``at`` from the line through the points ``left`` and ``right``.
 
-    The distance is 0 if a point is the left or the right one itself.
+    If a point equals its left or right point, its distance is 0.
     """
     line = y[left] + (x[at] - x[left]) / (x[right] - x[left]) * (y[right] - y[left])
     return np.asarray(np.abs(y[at] - line))
@@ -178,7 +178,7 @@ def off_line(
 # --- half-widths of rows --------------------------------------------------------------------------
 
 OF_RUNS = ("measured", "tabulated")
-"""Bases of rows whose low and high are the least and the greatest run; in other rows, they bound an interval."""
+"""Bases of rows whose low and high are the least and greatest run; in other rows, low and high bound an interval."""
 
 _RANGE = (
     (1.414, 1), (1.912, 2), (2.239, 3), (2.481, 4), (2.673, 5),
@@ -203,9 +203,9 @@ def row_half_widths(points: Sequence[Point]) -> Floats:
 def own_half_widths(point: Point) -> tuple[float, float] | None:
     """Compute the half-widths of a row's 90 % interval for one new run; ``None`` if the row states no spread.
 
-    A stated spread gives the interval of Student's t.  Without a stated spread, it is estimated from the least and the
-    greatest run.  The interval reaches at least from low to high.  If low and high are no runs, but rounded or assumed
-    numbers, they bound the interval.
+    A stated spread gives the interval of Student's t.  If no spread is stated, the spread is estimated from the least
+    and the greatest run.  The interval reaches at least from low to high.  If low and high are rounded or assumed
+    numbers instead of runs, the interval is exactly from low to high.
     """
     below = math.nan if point.low is None else point.value - point.low
     above = math.nan if point.high is None else point.high - point.value

@@ -18,9 +18,9 @@ Number = TypeVar("Number", np.float64, np.int64)
 ENDS = np.arange(3)
 """Indices of value, low and high on the `ends` axis."""
 TOGETHER = 16_384
-"""Number of results (metrics × ends × requests) in one look-up.
+"""Greatest number of results (metrics × ends × requests) in one look-up.
 
-At this number the coefficients stay in the processor's cache.  A few requests look up all metrics in one step.
+With this limit, the coefficients stay in the processor's cache.  For a few requests, one step looks up all metrics.
 """
 
 
@@ -262,7 +262,7 @@ class TableQuery:
         return np.asarray(self.tables.group[self.tables.index[metric]].take(self.config) > 0)
 
     def cores(self, metrics: Sequence[str]) -> Floats:
-        """Core count of the rows behind each metric and request, (metrics, n); 0 if the rows do not state it.
+        """Core count of the rows behind each metric and request, (metrics, n); 0 if the rows state no core count.
 
         An axis has the length 1 if all its numbers are equal.
         """
@@ -318,7 +318,7 @@ class TableQuery:
     # --- places -------------------------------------------------------------------------------
 
     def _start(self, metrics: tuple[str, ...]) -> Ints:
-        """Index of the payload interval (cell) of each request, without the tables' `offset`, (patterns, 1, n)."""
+        """Index of each request's payload interval (cell), before adding its table's `offset`, (patterns, 1, n)."""
         if metrics not in self._starts:
             first = self._of_configuration(self.tables.chosen(metrics).first_cell)
             self._starts[metrics] = (first + self.cell)[:, None]
@@ -418,7 +418,7 @@ class Frames:
 class Work(NamedTuple):
     """Time that the application adds to each frame at the sender and at the receiver [s], (n,).
 
-    ``pace`` is the resulting limit of the stream; ``None`` until the limit is computed.
+    ``pace`` are the resulting limits of the streams; ``None`` until they are computed.
     """
 
     send_s: Floats
@@ -432,7 +432,7 @@ class Work(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """Limits of the goodput of each question's stream by the application's own work [b/s].
+    """Limits that the application's own work sets to the goodput of each question's stream [b/s].
 
     ``requested_goodput_bps`` (n,) is the request before the work limits it.  ``without_bps`` (ends, n) is the goodput
     without any work.  ``sender_bps`` and ``receiver_bps`` (ends, n) are the greatest goodputs that the cores of sender

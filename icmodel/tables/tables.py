@@ -1,7 +1,7 @@
 """Compiled look-up tables of a dataset: one table per metric on common axes, packed for joint look-ups.
 
-A table uses rows at the requested core or switch count.  If there are none, it uses rows at the nearest measured count,
-and the rules of the metric (IC2012 §7.1) scale the numbers.
+A table uses rows at the requested core or switch count.  If there are no such rows, it uses rows at the nearest
+measured count, and the rules of the metric (IC2012 §7.1) scale the numbers.
 """
 
 from __future__ import annotations
@@ -79,8 +79,9 @@ class MetricTable(NamedTuple):
 class Compiler(NamedTuple):
     """Compiler that turns curves of metrics into look-up tables on shared axes.
 
-    If ``extend``, tables also have values beyond the payloads of the curves.  ``without_goodput`` holds pairs of
-    protocol and core count with rows but no goodput.  For such a pair, every table uses the nearest core count.
+    If ``extend`` is true, tables also have values beyond the payloads of the curves.  ``without_goodput`` holds each
+    pair of protocol and core count that has rows, but no goodput.  For such a pair, every table uses the nearest core
+    count that has a goodput.
     """
 
     data: Dataset
@@ -102,7 +103,7 @@ class Compiler(NamedTuple):
         Parameters
         ----------
         any_cores : bool
-            Whether the rows at the greatest measured core count are used for a core count without rows.
+            Whether a core count without rows uses the rows at the greatest measured core count.
         below : "held", "proportion", "one" or "nothing"
             Rule below the lowest load of a curve.
         usable : callable, optional
@@ -160,7 +161,7 @@ def answering_configuration(
 ) -> Configuration | None:
     """Choose the configuration with the requested core count and the most switches.
 
-    If there is none and ``any_cores`` is true, choose the greatest measured core count.
+    If there is no such configuration and ``any_cores`` is true, choose the greatest measured core count.
     """
     exact = [key for key in own if key.cores in (cores, None)]
     if not exact and any_cores:
@@ -170,7 +171,7 @@ def answering_configuration(
 
 
 def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
-    """Find pairs of protocol and core count with rows, but without a goodput row.
+    """Find each pair of protocol and core count that has rows, but no goodput row.
 
     Only protocols with a goodput at another core count are included.
     """
@@ -181,7 +182,7 @@ def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
 
 
 class Packed(NamedTuple):
-    """Coefficients of all tables in joint arrays, so that one look-up reads many metrics; the first surface is empty.
+    """Coefficients of all tables, joined in arrays so that one look-up reads many metrics; the first surface is empty.
 
     Slots are load intervals, cells are payload intervals, and a surface is one configuration of one metric.  Each
     combination of slot, surface and cell is a place.  In the shapes below, ``cells`` is surfaces × cells, and
@@ -250,7 +251,7 @@ class Chosen(NamedTuple):
 
 
 def once(numbers: NDArray[Number], axis: int) -> NDArray[Number]:
-    """Shorten an axis to length 1 if all parts along it are equal; if not, keep all parts."""
+    """Shorten an axis to length 1 if all slices along it are equal; otherwise return the array unchanged."""
     first = numbers.take([0], axis) if numbers.shape[axis] else numbers
     return first if (numbers == first).all() else numbers
 

@@ -135,7 +135,7 @@ class Wire:
     def goodput_bound_bps(self, payload_bytes: Floats, serialisation_s: Floats) -> Floats:
         """Greatest goodput [b/s] that the wire allows, in the shape of the payloads [B].
 
-        For TCP, and for protocols that run over TCP or batch frames, it is the bound of full packets.
+        For TCP, and for protocols that run over TCP or batch frames, the bound is that of full packets.
         """
         rate = self.link.line_rate_bps
         if rate is None:
@@ -160,7 +160,7 @@ class Wire:
         return framed.astype(np.int64)
 
     def _full_packets(self) -> ethernet.Framing:
-        """Framing of a stream with full packets; if the transport protocol is unknown, without headers above IP."""
+        """Framing of a stream with full packets; if the transport protocol is unknown, no headers above IP."""
         framing = self.framing
         over_tcp = self.protocol == "tcp" or self._has_header
         if over_tcp and isinstance(framing, ethernet.Framing):
@@ -185,8 +185,8 @@ def frames_on_wire(
 
     Returns four arrays for frames with their headers: packets, least packets, delay [s] and least interval [s].  The
     delay is the time of a lone frame on the wire, without a burst that passes immediately.  Least packets and least
-    interval are those of a stream that merges frames, and may be less than a lone frame needs.  A payload that is too
-    large has the results of the greatest possible payload.
+    interval hold for a stream that merges frames, and may be less than those of a lone frame.  If a payload is too
+    large, the results are those of the greatest possible payload.
     """
     path = wire(data, protocol, options, with_headers=True)
     possible = np.minimum(payload_bytes, path.greatest_payload_bytes() or np.inf)
