@@ -162,7 +162,7 @@ WITHIN = 0.98
 CLEAR_OVERLOAD = SHORT
 """Ratio of load to capacity above which a run counts as clear overload, as in the model."""
 MOST_ROWS = 96
-"""Greatest number of measured runs to which a surface's kernel is fitted; the time grows with its cube."""
+"""Greatest number of measured runs in the fit of a surface's kernel; its time grows with the cube of the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class Surface:
 
     @property
     def noise(self) -> float:
-        """Variance of the noise of one run, on the scale of `icmodel.calibrate.runs.scaled`, squared."""
+        """Variance of the noise of one run, in squared units of the scale `icmodel.calibrate.runs.scaled`."""
         return self.process.scale**2 * self.process.kernel.noise
 
     def predict(self, runs: Sequence[Run]) -> tuple[Floats, Floats]:
@@ -251,7 +251,7 @@ class Surface:
     def counts(self, runs: Sequence[Run]) -> Floats:
         """Weight (0 or 1) of each run in the error of this surface.
 
-        For the surface of goodput it is 1 only for runs that saturate the capacity; for other surfaces always 1.
+        On the surface of goodput, only runs that saturate the capacity have weight 1. Elsewhere all runs do.
         """
         if self.axes.capacity is not None:
             return np.ones(len(runs))

@@ -104,7 +104,7 @@ class Planner:
 
         Step 1 measures the capacity.  Step 2 measures both ends of every curve within capacity.  Step 3 measures runs
         next to saturation and in overload; with a use case it is left out, since the verdict guides the choice.  Later
-        steps only repeat the runs of step 1 without an undisturbed record.
+        steps only repeat runs of step 1 that still lack an undisturbed record.
         """
         if step == 1:
             return first_runs(grid, self.settings)
@@ -156,7 +156,7 @@ class Planner:
         return surfaces(observed(records, self.metrics), self.settings.setup.mtu_bytes)
 
     def _reference_bps(self, before: Sequence[Done]) -> float:
-        """Reference of the settings' relative loads [b/s]: the line rate, or the goodput of the first record."""
+        """Goodput [b/s] of which the settings' loads are shares: the line rate, or the goodput of the first record."""
         if self.settings.setup.line_rate_bps is not None:
             return self.settings.setup.line_rate_bps
         for one in before:
@@ -239,5 +239,5 @@ def _folds(data: Dataset, metrics: Sequence[str]) -> Iterator[Fold]:
 
 
 def worst(found: Sequence[Score]) -> float:
-    """Greatest median error of all metrics, which is compared with the target error; NaN without scores."""
+    """Greatest of the metrics' median errors, to be compared with the target error; NaN without scores."""
     return max((one.middle for one in found if one.count), default=math.nan)

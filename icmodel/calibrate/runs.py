@@ -154,9 +154,9 @@ def stolen(record: Record) -> float:
 
 
 def is_disturbed(record: Record, most_steal: float | None) -> bool:
-    """Whether the hypervisor took more than ``most_steal`` of a core in use during a run.
+    """Whether the hypervisor took more than the share ``most_steal`` of time from a core in use during a run.
 
-    It is False if there is no limit (``None``).
+    The answer is False if there is no limit (``None``).
     """
     return most_steal is not None and stolen(record) > most_steal
 

@@ -169,8 +169,8 @@ class Sampling:
     Parameters
     ----------
     most_steal : float or None
-        Greatest share of a core in use, 0…1, that a run may lose to the hypervisor. The fit leaves out runs that lost
-        more, and the dataset lists them separately. None sets no limit.
+        Greatest share of time, 0…1, that the hypervisor may take from a core in use. The fit leaves out runs above this
+        share, and the dataset lists them separately. None sets no limit.
     repeats : int
         Number of repeats of each run in step 1; the noise is estimated from these repeats.
     batch : int

@@ -42,7 +42,7 @@ def check_dataset(folder: str | Path) -> Dataset:
     Raises
     ------
     DatasetError
-        The message names the file, the key or row, the problem and the allowed values.
+        If a key or row is wrong; the message names the file, the key or row, the problem and the allowed values.
 
     >>> check_dataset("ethernet-10g-2012").id
     'ethernet-10g-2012'
@@ -101,7 +101,7 @@ def check_document(document: Mapping[str, object], path: Path, toml: str = "") -
     Raises
     ------
     DatasetError
-        The message names the file, and for each mistake the key, the problem and the allowed values.
+        If a key is wrong; the message names the file, and for each mistake the key, the problem and the allowed values.
     """
     try:
         DatasetDocument.model_validate(document)

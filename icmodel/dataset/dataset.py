@@ -223,7 +223,7 @@ class Dataset:
 
     @cached_property
     def held(self) -> Mapping[str, Mapping[str, Held]]:
-        """Coverage of the model's intervals, by variant and metric: the least of all kinds of folds."""
+        """Coverage of the model's intervals, by variant and metric: the least coverage over all kinds of folds."""
         return {variant: least_held(kinds) for variant, kinds in self.coverage.items()}
 
     @cached_property
@@ -614,7 +614,7 @@ def coverage_text(sha256: str, variants: Mapping[str, Kinds]) -> str:
 
 
 def least_held(kinds: Kinds) -> dict[str, Held]:
-    """Return the coverage of each metric: the least of all kinds of folds (ways of leaving rows out)."""
+    """Return the least coverage of each metric over all kinds of folds (ways of leaving rows out)."""
     least: dict[str, Held] = {}
     for trial in kinds.values():
         for metric, score in trial["metrics"].items():

@@ -308,7 +308,7 @@ A parser takes the column's name and a text, and raises ValueError for an invali
 
 
 def _contradiction(point: Point) -> str | None:
-    """Describe a contradiction between single valid cells of a row; ``None`` without one."""
+    """Describe a contradiction between cells of a row that are valid by themselves; ``None`` without one."""
     value = point.value
     low = value if point.low is None else point.low
     high = value if point.high is None else point.high

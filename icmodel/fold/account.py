@@ -249,8 +249,8 @@ def _forms(records: Sequence[Record]) -> Iterator[str]:
     for name, digests in sorted(forms.items()):
         if len(digests) > 1:
             yield (
-                f"The plan {name} was run in {len(digests)} versions (place, line rate, MTU, protocol or "
-                "text differ): the records do not tell which."
+                f"The plan {name} was run in {len(digests)} versions: its place, line rate, MTU, protocol "
+                "or text differs, and the records do not tell which of these."
             )
 
 
@@ -260,8 +260,8 @@ def _line_rate(records: Sequence[Record], document: Mapping[str, object]) -> Ite
         return
     if "line_rate_bps" not in link:
         yield (
-            "The line rate is unknown, since a virtual link states none or a meaningless one: give it "
-            "with --line-rate, or no bound of theory applies."
+            "The line rate is unknown, since a virtual link states no rate or a meaningless one: give the "
+            "rate with --line-rate; without it, no bound of theory applies."
         )
     elif too_fast := [one for one in records if _excess_bps(one, link) > 0]:
         fastest = max(too_fast, key=lambda one: one.result["goodput_bps"])

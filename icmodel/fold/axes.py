@@ -134,7 +134,7 @@ def option_axes(records: Sequence[Record], labels: Mapping[str, Mapping[str, str
     records : sequence of Record
         Records that become rows.
     labels : mapping
-        Further options of each run by name, which distinguish environments.
+        Further options that distinguish environments, by name of the run.
 
     Raises
     ------
@@ -266,8 +266,8 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     Raises
     ------
     RecordError
-        If hardware or software differs between records, or a setting that neither the MTU nor a label explains.
-        Properties in ``apart`` may differ.  Also if runs of one point have different lengths.
+        If hardware or software differs between records, or if a setting differs and neither the MTU nor a label
+        explains it.  Properties in ``apart`` may differ.  Also if runs of one point have different lengths.
     """
     if LENGTH not in apart:
         _check_lengths(records)

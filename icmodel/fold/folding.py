@@ -151,7 +151,7 @@ def why_apart(record: Record, most_steal: float | None) -> str:
     Parameters
     ----------
     most_steal : float, optional
-        Greatest share of a core in use, 0…1, that the hypervisor may take.
+        Greatest share of time, 0…1, that the hypervisor may take from a core in use.
     """
     plan = record.document.plan
     if plan is not None and plan.kind == "search":

@@ -298,9 +298,9 @@ def point_of(result: Result) -> tuple[object, ...]:
 
 
 def repeat_problems(results: Sequence[Result]) -> Iterator[str]:
-    """Check the repeats in one file: yield a sentence for each metric that differs by more than ``REPEATS``.
+    """Check the repeats in one file: yield a sentence for each metric that differs too much.
 
-    Results of one point count as repeats.
+    Results of one point count as repeats. Their values may differ by a factor of ``REPEATS``.
     """
     points: dict[tuple[object, ...], list[Printed]] = defaultdict(list)
     for result in results:
@@ -325,17 +325,17 @@ RATES = ("goodput_bps", "sent_bps", "frames_per_s")
 TIMES = ("_mean_s", "_p50_s", "_min_s")
 """Endings of the latency metrics that are compared between files; higher quantiles scatter too much."""
 NEAREST = 5
-"""Number of nearest payloads of other files to which a line is fitted, to compare a file with the others."""
+"""Number of payloads for the line through other files: those nearest to the payload of the checked number."""
 REACH = 4.0
 """Greatest ratio of payloads by which the line through other files is extrapolated."""
 LEAST_PAYLOADS = 3
 """Least number of payloads for a line through other files; with fewer, only runs of equal payload are compared."""
 CLEAR = 3.0
-"""Ratio of a file's log deviation to the scatter of the other files, above which the file gets a remark."""
+"""Least ratio of a file's log deviation to the scatter of the other files for a remark on the file."""
 SCATTER_FILES = 3
 """Least number of other files from which the scatter of a metric is estimated."""
 AGREE = 0.75
-"""Least share of a file's numbers of one kind that deviate by the same factor, for a remark on the file."""
+"""For a remark on a file, at least this share of its numbers of one kind must deviate by the same factor."""
 
 Curve = tuple[object, ...]
 """Key of a curve over payload: the metric, the protocol and the other axes of its results."""
@@ -516,7 +516,7 @@ SLIPS: Mapping[str, tuple[Slip, ...]] = {
 }
 """Typical unit mistakes for each family of metrics (bits, time, count)."""
 NEAR = math.log(1.6)
-"""Tolerance for scatter within which a file's deviation counts as a unit mistake: a difference of logarithms."""
+"""Greatest difference between the log of a deviation and the log of the factor of the mistake that explains it."""
 
 
 def family(metric: str) -> str:

@@ -51,8 +51,9 @@ class Axis:
     def of(cls, name: str, points: Sequence[Point], at: int) -> Axis:
         """Make an axis from the values at one position of the points' options.
 
-        The default is the most frequent value, or the first of equally frequent values. If a metric has rows with and
-        without a value, the default is empty. A prediction without the option then uses the rows without a value.
+        The default is the most frequent value, or the first of equally frequent values. If a metric has rows with
+        and rows without a value on this axis, the default is empty. A prediction without the option then uses the rows
+        without a value.
         """
         meaning = MEANINGS.get(name, "option given by the labels")
         cells: dict[tuple[str, str], set[bool]] = defaultdict(set)
@@ -144,7 +145,7 @@ def ingest(
     columns
         Meaning of the columns. If given, the files are read as tables (CSV, XLSX).
     link
-        The interconnect, whose line rate limits the numbers.
+        The interconnect; results above its line rate are refused.
     progress
         Called after each file with the number of files read so far, and the total number of files.
 
@@ -229,7 +230,7 @@ def _excluded(taken: Collection[Taken]) -> dict[str, str]:
     """Find the files that contradict or repeat other files: reasons for excluding them, by file."""
     reasons: dict[str, str] = {}
 
-    # Exclude results that an assumed label makes repeats of one point, if they differ too much for repeats.
+    # Assumed labels may put several results at one point. Exclude them if they differ too much for repeats.
     points: dict[object, list[tuple[str, Result]]] = defaultdict(list)
     for file in taken:
         for result in file.results:
@@ -424,7 +425,7 @@ def _with_notes(results: Sequence[Result]) -> tuple[Result, ...]:
 
 MEANINGS = {
     "hosts": "sender and receiver of the stream, as the files name them",
-    "streams": "parallel connections of the run; its numbers are their sum",
+    "streams": "parallel connections of the run; each number is the sum over all connections",
     "tool": "the measuring tool, if several give the same metric",
     "transport": "connection type of RDMA: rc, uc, ud, ...",
     "memory": "accelerator whose memory holds the messages; empty for host memory",
@@ -479,7 +480,8 @@ def gather(samples: Sequence[Sample]) -> tuple[tuple[Point, ...], tuple[Axis, ..
     """Combine measured numbers into points, and make their option axes in the order of columns in points.csv."""
     samples = _completed(samples)
 
-    # Give an axis to the kinds of numbers that it separates. Give streams to all kinds if any run had several streams.
+    # An added axis applies to the kinds of numbers at which its values differ. The axis streams applies to all kinds
+    # if any run had several streams.
     added: dict[str, Collection[Kind]] = {}
     for name in ADDED_AXES:
         values: dict[Kind, set[str]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""Time that a program adds to a frame, fitted to its results on hosts for which a dataset exists.
+"""Time that a program adds to a frame, fitted to the program's results on hosts for which a dataset exists.
 
 A program that reaches less goodput than the dataset's measuring tool on the same hosts needs more time per frame.
 The additional time has two terms: a time per frame and a time per byte, both at least 0.  Both terms are fitted by
@@ -24,7 +24,7 @@ from icmodel.scenario import ApplicationWork, Scenario
 SENDER, RECEIVER = "send", "recv"
 ENDS = (SENDER, RECEIVER)
 BY_WIRE = 0.9
-"""Fraction of theory's bound of the goodput above which a run may be limited by the wire."""
+"""Fraction of the theoretical greatest goodput; a run above this fraction may be limited by the wire."""
 METRICS = ("goodput_bps", "sent_bps")
 """Metrics that give the goodput of a run of the program, in order of preference.
 
@@ -118,7 +118,7 @@ def own_work(over: Model, results: Dataset, end: str = SENDER) -> tuple[OwnWork,
 
 
 def _compared(over: Model, results: Dataset, protocol: str, end: str) -> Iterator[Compared]:
-    """Yield the times per frame at each payload, unless the wire limits the fastest run."""
+    """Yield the times per frame at each payload; payloads at which the wire limits the fastest run are left out."""
     # Runs of the program with one sender, at an unlimited load and default options.
     rows = [
         (point.payload_bytes, point)

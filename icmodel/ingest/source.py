@@ -352,7 +352,7 @@ def named_apart(text: str) -> list[str]:
 
 
 def shared_beginning(text: str) -> str:
-    r"""Beginning of the first line with which all lines begin, digits aside; empty for fewer than three lines.
+    r"""Common beginning of all lines, as in the first line; only digits may differ. Empty for fewer than three lines.
 
     >>> shared_beginning("\n".join(["+0.001 s a", "+0.250 s b", "+10.5 s c"]))
     '+0.001 s '

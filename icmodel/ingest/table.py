@@ -230,7 +230,7 @@ def column_map(document: Mapping[str, object], where: str) -> ColumnMap:
         for name, entry in entries.items()
     }
 
-    # Refuse two columns for one field, and a range or count of a metric without a column.
+    # Refuse two columns for one field, and columns low, high or n of a metric that has no column.
     metrics = {column.field for column in columns.values()}
     first: dict[tuple[str, str], str] = {}
     for column in columns.values():

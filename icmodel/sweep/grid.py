@@ -239,7 +239,7 @@ def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
 class Blocks(Sequence["Block"]):
     """Blocks of consecutive points of a grid; each block is a grid itself.
 
-    A block has all values of the last axes, as many axes as fit into ``most`` points. The axis before them is cut into
+    A block has all values of as many last axes as fit into ``most`` points. The axis before these axes is cut into
     pieces. Each earlier axis has one value in a block.
 
     Examples

@@ -20,7 +20,7 @@ METRICS = ("goodput_bps", "latency_mean_s", "latency_p99_s", "loss_rate")
 RELIABLE = ("tcp", "zeromq")
 """Protocols without loss by design. Their loss is not compared, since agreement would prove nothing."""
 HOSTS = "hosts as far as measured"
-"""Name of the part that a latency bound must cover, so that it holds from application to application."""
+"""Name of the part for the hosts; only a latency bound with this part holds from application to application."""
 STOLEN = "steal"
 """Flag of a run during which the hypervisor took CPU time from the sender or the receiver."""
 SIDES = (("source", "send"), ("sink", "recv"))
@@ -42,7 +42,7 @@ class Compared:
     step : float
         Resolution of the measurement: the change that one frame causes.
     why : str
-        Evidence for the prediction, or the reason why there is none.
+        Evidence for the prediction, or the reason why there is no prediction.
     """
 
     value: float

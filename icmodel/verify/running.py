@@ -244,9 +244,9 @@ def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
     A run from S to E takes u = E - S - (planned length) longer than planned. This extra time lies before or after the
     traffic. So, without the idle time, the traffic starts between S and S + u.
 
-    If another stream starts d later than a window's own stream, the first d - warm-up of the window are uncovered. If it
-    starts d earlier, the last d - tail are uncovered. Both losses together are greatest if the window's own stream is the
-    first or the last to start.
+    A window loses the time in which another stream does not send. If the other stream starts a time d later, the
+    window loses its first d - warm-up. If the other stream starts d earlier, the window loses its last d - tail. The
+    total loss is greatest for the window of the stream that starts first or last.
     """
     begun = [begun_s for begun_s, _ in spans]
     spare = [max(ended_s - begun_s - times.run_s, 0.0) for begun_s, ended_s in spans]

@@ -154,7 +154,7 @@ def rows(section: Section, row: re.Pattern[str], name: str) -> Iterator[Row]:
 
 
 def check_last_line(source: Source, ends: re.Pattern[str] | None = None) -> None:
-    """Raise RecordError if the last line has neither a line end nor an ending after which no number can follow.
+    """Raise RecordError if the last line may be cut off: it has no line end, and no ending of a complete line.
 
     Parameters
     ----------
@@ -169,8 +169,8 @@ def check_last_line(source: Source, ends: re.Pattern[str] | None = None) -> None
     line = source.lines[-1]
     if line.strip() and not (ends and ends.search(line)):
         raise RecordError(
-            f"line {source.first + len(source.lines) - 1}: {line.strip()!r} has no line end, so the file may be cut "
-            "off in it: if it is complete, end its last line and ingest it again"
+            f"line {source.first + len(source.lines) - 1}: {line.strip()!r} has no line end, so this line may be "
+            "cut off: if the line is complete, add a line end and ingest the file again"
         )
 
 
@@ -392,7 +392,7 @@ def check_loss(per_cent: Printed, lost: int, of: int, what: str) -> None:
 
 
 def check_share(share: float, counted: float, what: str) -> None:
-    """Compare a printed share, which has all digits, with the share computed from printed counts.
+    """Check a share that is printed with all digits against the share computed from printed counts.
 
     Raises
     ------

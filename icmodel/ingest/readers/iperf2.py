@@ -101,7 +101,7 @@ CSV_SLACK = 0.02
 CSV prints the requested duration, not the measured one.
 """
 DIGITS = 3
-"""Least number of significant digits that the printed gap between datagrams needs to compute the load from it."""
+"""Least number of significant digits of the printed gap between datagrams; a gap with fewer gives no load."""
 DEFAULT_BYTES, DEFAULT_BPS = {"tcp": 128 * 2**10, "udp": 1470}, 2.0**20
 """Defaults of iperf 2: the size of a write [B], by protocol, and the rate limit of UDP [b/s] (its manual)."""
 
@@ -212,7 +212,7 @@ def _before_loss(rate_bps: float, lost: int, of: int) -> float:
 
 
 class _Head(NamedTuple):
-    """First lines of a run of iperf 2: protocol, whether a client wrote them, and the port on which it also listens."""
+    """First lines of a run of iperf 2: protocol, whether a client wrote them, and the client's own listening port."""
 
     protocol: str
     at_client: bool
@@ -261,7 +261,7 @@ class _Group:
         yield from groups
 
     def check_complete(self, place: str) -> None:
-        """Raise RecordError if a connection or direction has no row, or only some connections a server's report."""
+        """Raise RecordError if a connection or direction has no row, or if only some have a server's report."""
         tails = "".join(one["tail"] for one in self.connections.values())
         directions = {self.sends(row) for row in self.rows if row["id"] != "SUM"}
         require(

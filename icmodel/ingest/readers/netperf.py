@@ -106,7 +106,7 @@ SLACK, CLASSIC_SLACK = 0.02, 5e-3
 """Relative tolerances beyond rounding: for the mean round trip in omni, and for numbers of a classic table."""
 NOT_MEASURED = -1
 VERBOSE_CELLS = 8
-"""Number of cells in the further line of a request/response test with -v 2, if the test reports a throughput."""
+"""Number of cells in the extra line that -v 2 adds to a request/response test whose table shows a throughput."""
 
 _BANNER = re.compile(
     r"^(?:MIGRATED )?(?P<test>(?:TCP|UDP|SCTP|OMNI)\b.*?)\s*TEST from (?P<rest>.*)$", re.M
@@ -131,7 +131,7 @@ _UNIT = re.compile(r"(10\^[369]bits/s(?:ec)?|[KMG]?[Bb]ytes/s(?:ec)?|per sec)")
 _ENDS = re.compile(r"^THROUGHPUT=\d+\.\d\d$|^[^,=]*\.\d\d\d?$|[]\s]$")
 """Pattern of a complete last line: a number with its decimals, or the end of JSON."""
 _SELECTED = re.compile(r"\s-k\s*\"?(?:[A-Z0-9_]+,)*(?P<last>[A-Z0-9_]+)")
-"""Pattern of the option that selects omni's keys, which netperf prints in this order."""
+"""Pattern of the option that selects omni's keys; netperf prints the keys in the order of this option."""
 _CPU_HEAD = re.compile(r"Utilization|S\.dem|\bCPU\b")
 _CONFIDENCE = re.compile(r"Throughput\s*:\s*([0-9.]+)%")
 

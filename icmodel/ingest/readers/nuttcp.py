@@ -91,7 +91,7 @@ class _Options(NamedTuple):
         speeds = {"": 1e3, "k": 1e3, "m": 1e6, "g": 1e9}
         load = float(rate["rate"] or 0) * speeds[(rate["unit"] or "").lower()] if rate else None
         count = int(streams["count"]) if streams else 1
-        # The server is the last word. With -r it sends, otherwise it receives.
+        # The last word is the server. With -r the server sends, otherwise it receives.
         typed = _AFTER.sub("", command)
         ways, server = _DIRECTION.findall(typed), typed.split()[-1]
         if server.startswith("-"):
@@ -182,7 +182,7 @@ def _result(fields: Mapping[str, str], number: int, options: _Options) -> Result
     payload = options.payload
     pace = Pace(Labels(load_bps=math.inf), (Assumed("payload_bytes", DEFAULT_BYTES, "-l"),))
     if is_udp:
-        # The size of a datagram, if only one size, or one power of two, explains the bytes that arrived.
+        # Compute the size of a datagram if the bytes that arrived allow only one size, or only one power of two.
         counted = None
         if arrived := packets - lost:
             each = printed(fields["megabytes"], MEBIBYTE) * (1 / arrived)

@@ -163,7 +163,9 @@ def _result(
         limit, limit_unit = command.value("--rate_limit"), command.value("--rate_units") or "g"
         load = float(limit) * RATE_UNITS.get(limit_unit, 8.0 * payload) if limit else math.inf
         notes.append("the peak is the rate of a single batch: not used")
-        notes.append("goodput is messages/s × size if they have more digits than the bandwidth")
+        notes.append(
+            "goodput is messages/s × size if messages/s have more digits than the bandwidth"
+        )
         if "CPU_Util" in text:
             notes.append(
                 "CPU_Util is user time over user and idle time of the whole host: not used"

@@ -173,7 +173,7 @@ def _check_complete(source: Source) -> None:
         ]
         require(
             not missing,
-            f"{source.place}: the test has {', '.join(missing)}, but not the same of the other host: it was cut off",
+            f"{source.place}: the test has {', '.join(missing)}, but not the other host's value: it was cut off",
         )
 
 

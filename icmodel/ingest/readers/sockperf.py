@@ -200,7 +200,10 @@ def _latency(text: str, pace: float | None, notes: list[str]) -> tuple[list[Numb
 
 
 def _quantiles(text: str, kind: str, observations: int, notes: list[str]) -> list[Number]:
-    """Read quantiles and extremes of the latency, which must descend; quantiles of too few observations are left out."""
+    """Read quantiles and extremes of the latency, printed in descending order.
+
+    Quantiles of too few observations are left out.
+    """
     printed_quantiles = _QUANTILE.findall(text)
     require(
         _EATEN.search(text) or (printed_quantiles and printed_quantiles[-1][0].startswith("<MIN>")),
