@@ -145,7 +145,7 @@ def test_with_a_warm_up_more_may_arrive_than_was_sent() -> None:
 def test_more_than_the_load_is_named() -> None:
     said = problem({"goodput_bps": 100e6}, None, load_bps=100e3)
     assert "above the load" in said
-    assert "a prefix" in said
+    assert "one unit prefix off" in said
     assert problem({"sent_bps": 101e6}, None, load_bps=100e6) == ""
     assert problem({"sent_bps": 101e6}, None, load_bps=math.inf) == ""
 
@@ -232,9 +232,9 @@ SAID = {
     1 / 8: "bits taken for bytes",
     8: "bits taken for bytes",
     8e3: "bits for bytes, and a wrong prefix",
-    1e-3: "a prefix",
-    1e3: "a prefix",
-    1e6: "two prefixes",
+    1e-3: "one unit prefix off",
+    1e3: "one unit prefix off",
+    1e6: "two unit prefixes off",
 }
 
 
@@ -329,9 +329,9 @@ def scaled(results: list[Result], factor: float, ending: str) -> list[Result]:
     [
         (8.0, "_bps", "bits taken for bytes"),
         (1 / 8, "_bps", "bits taken for bytes"),
-        (1e3, "_bps", "a prefix"),
+        (1e3, "_bps", "one unit prefix off"),
         (1024 * 8, "_bps", "bits for bytes, and a wrong prefix"),
-        (1 / 125, "_bps", "a prefix in the other direction"),
+        (1 / 125, "_bps", "one unit prefix off in the opposite direction"),
         (1e3, "_s", "ms for us"),
         (1e-6, "_s", "s for us"),
     ],

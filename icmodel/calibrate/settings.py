@@ -60,7 +60,7 @@ class Grid:
         if not self.loads or math.inf not in self.loads or min(self.loads) <= 0:
             raise CalibrationError(
                 f"the loads {', '.join(f'{load:g}' for load in self.loads) or 'none'} are not possible: give "
-                "infinity (unlimited rate) and shares of the line rate above 0"
+                "infinity (unlimited load), and any other loads as shares of the line rate above 0"
             )
 
 

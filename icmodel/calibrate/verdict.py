@@ -1,4 +1,4 @@
-"""Verdict of a use case from the runs so far, and the limits of its undecided requirements for single runs."""
+"""Verdict of a use case from the runs so far, and limits for single runs from its undecided requirements."""
 
 from __future__ import annotations
 

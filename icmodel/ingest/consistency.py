@@ -1,8 +1,8 @@
-"""Consistency checks of ingested results: alone, against the line rate, among repeats, and against other files.
+"""Check ingested results: each by itself, against the line rate, among repeats, and against other files.
 
 A result that contradicts itself or the line rate is refused.  A file that differs from the others only gets a remark:
-the others may be wrong, and real curves have steps.  Many contradictions are mistaken units, so messages name the
-likeliest unit mistake.
+the others may be wrong, and real curves have steps.  Many contradictions come from mistaken units, so messages
+name the likeliest unit mistake.
 """
 
 from __future__ import annotations
@@ -327,7 +327,7 @@ TIMES = ("_mean_s", "_p50_s", "_min_s")
 NEAREST = 5
 """Number of payloads for the line through other files: those nearest to the payload of the checked number."""
 REACH = 4.0
-"""Greatest ratio of payloads by which the line through other files is extrapolated."""
+"""The line through other files is extrapolated up to this factor beyond their least and greatest payloads."""
 LEAST_PAYLOADS = 3
 """Least number of payloads for a line through other files; with fewer, only runs of equal payload are compared."""
 CLEAR = 3.0
@@ -494,9 +494,9 @@ class Slip(NamedTuple):
     words: str
 
 
-_PREFIX = Slip(1e3, "a prefix too much or too little, such as ms for us")
-_TWO = Slip(1e6, "two prefixes too much or too little, such as s for us")
-_THREE = Slip(1e9, "three prefixes too much or too little, such as s for ns")
+_PREFIX = Slip(1e3, "one unit prefix off, such as ms for us")
+_TWO = Slip(1e6, "two unit prefixes off, such as s for us")
+_THREE = Slip(1e9, "three unit prefixes off, such as s for ns")
 ROUND_TRIP = Slip(2.0, "a whole round trip labelled as half or as one-way")
 BITS = "bits"
 TIME = "time"
@@ -504,11 +504,11 @@ COUNT = "count"
 SLIPS: Mapping[str, tuple[Slip, ...]] = {
     BITS: (
         Slip(8.0, "bits taken for bytes or bytes for bits"),
-        Slip(125.0, "bytes for bits, and a prefix in the other direction"),
+        Slip(125.0, "bytes for bits, and one unit prefix off in the opposite direction"),
         _PREFIX,
         Slip(8e3, "bits for bytes, and a wrong prefix"),
         _TWO,
-        Slip(8e6, "bits for bytes, and two prefixes too much or too little"),
+        Slip(8e6, "bits for bytes, and two unit prefixes off"),
         _THREE,
     ),
     TIME: (ROUND_TRIP, _PREFIX, _TWO, _THREE),

@@ -108,14 +108,14 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True)
 class UserLabels:
-    """Labels that the user states: for all files, by file name, and the interconnect."""
+    """Interconnect and labels that the user states; labels are for all files, or by file name."""
 
     labels: Labels = field(default_factory=Labels)
     by_file: Mapping[str, Labels] = field(default_factory=dict)
     link: Interconnect | None = None
 
     def of_run(self, run: Source) -> Labels:
-        """Labels that the user gives for a run, by the name of its file and its number in the file."""
+        """Labels that the user gives for a run, found by the file's name and the run's number in the file."""
         own = labels_of(run.name, self.by_file)
         if not run.run:
             return own

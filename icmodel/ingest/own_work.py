@@ -34,7 +34,7 @@ The sent rate is used if the tool reports no received rate.
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Core time per frame at full speed [s], for one payload: with the program, and of the host alone."""
+    """Core time per frame at full speed [s], for one payload: of a run of the program, and of the host without it."""
 
     payload_bytes: int
     program_s: float
@@ -151,7 +151,7 @@ def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
     """Fit the program's time per frame [s] and time per byte [s/B], with 90 % intervals.
 
     Fits with no term, one term and both terms are compared.  Among fits without a negative time, the fit with the least
-    error is used.  A term outside this fit is 0.  Then a fit of this term alone to the residuals gives its upper limit.
+    error is used.  A term outside this fit is 0; its upper limit comes from a fit of this term alone to the residuals.
 
     Intervals use the larger of two errors: the uncertainty of the hosts' own time, and the deviation of the payloads
     from the fit.  The deviation is scaled by Student's t; its degrees of freedom are payloads minus fitted terms.

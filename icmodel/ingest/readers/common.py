@@ -38,7 +38,7 @@ _ROW_START = re.compile(r"\s*[-+]?(?:\d|(?:nan|inf)\b)", re.I)
 
 
 _LEADS = re.compile(r"[ \t]*(?:$|[*#=$+_~-]|<\?xml|[A-Za-z].*:[ \t]*$)")
-"""Pattern of a line that belongs to the run below it: a heading, a command, a rule, or an empty line."""
+"""Pattern of a line that belongs to the run below it: a heading, a command, a line of dashes, or an empty line."""
 
 
 class Layout(NamedTuple):
@@ -180,7 +180,7 @@ _AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgt]?)", re.I)
 
 
 class Command(NamedTuple):
-    """Command line of a tool: the words after the program's name; empty if the file does not contain it.
+    """Command line of a tool: the words after the program's name; empty if the file has no command line.
 
     >>> Command(("-u", "-b20M", "--len=1K")).amount("-l", "--len", small=1000, large=1024)
     1024.0

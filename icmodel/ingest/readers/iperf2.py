@@ -73,7 +73,7 @@ _ROW = re.compile(
 )
 LAYOUT = Layout(start=_START, holds=_ROW)
 _ENDS = re.compile(r"datagrams(?: received out-of-order)?\s*$")
-"""Pattern of the end of a complete line of a stream that has no rate."""
+"""Pattern of the end of a stream's line that is complete although it has no rate."""
 _REPORT = re.compile(r"^\[.*\] Server Report:")
 _DATAGRAM = re.compile(r"^Sending (\d+) byte datagrams(?:, IPG target: ([0-9.]+) us)?", re.M)
 _BUFFER = re.compile(r"^Write buffer size: (\d+) (K?)Byte", re.M)
@@ -169,7 +169,7 @@ def _result(
 ) -> Result:
     """Make the result of one direction of a run of iperf 2.
 
-    The load is stated in the output, set by ``-b``, or the sent rate of UDP.
+    The output or ``-b`` states the load. Otherwise TCP is unlimited, and UDP's load comes from its sent rate.
     """
     limit = command_of(source, "iperf").amount("-b", "--bandwidth", small=1000, large=1024)
     if load is None and limit is not None:

@@ -106,7 +106,7 @@ def read(source: Source) -> list[Result]:
     )
 
     results = []
-    # A table of both ends may have a server's text in front of its second table.
+    # If the file has a table of each end, a server's text may precede the second table.
     at_server = len(titles) == 1 and _WAITS.search(text[: titles[0].start()]) is not None
     columns = 0
     for number, line in source.numbered():

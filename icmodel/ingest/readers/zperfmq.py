@@ -1,4 +1,4 @@
-"""Reader of zperfmq's JSON, made from the tool's source code, since no output of the tool was available.
+"""Reader of zperfmq's JSON, written from the tool's source code, since no output of the tool was available.
 
 A measurement is ``yodel`` (round trips, answered by ``echo``), ``send`` or ``recv``.  CPU numbers cover only the
 process.  The Python driver writes plan and results separately; the C++ tool writes them together.  ::
