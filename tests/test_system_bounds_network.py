@@ -78,7 +78,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: Server(
             "x", rate_latency(LINE / 2), CreditBased(idle_slopes_bps={0: 1e5}), line_rate_bps=LINE
         ),
-        "server 'x' has a credit-based shaper, whose curve assumes the line rate",
+        "server 'x' has a credit-based shaper, which must serve at the line rate",
     ),
     "a cycle": (
         lambda: network(ports("x y z"), [flow("f", "x y"), flow("g", "y z"), flow("h", "z x")]),
@@ -107,7 +107,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a gap longer than a packet": (
         lambda: network(ports("x", gap_bits=2 * PACKET), [flow("f", "x")]),
-        "packets of 1000 b, but the gap at 'x', which each packet includes, has 2000 b",
+        "packets of 1000 b, but each packet includes the gap at 'x' of 2000 b",
     ),
     "no analysis": (
         lambda: bounds(network(ports("x"), [flow("f", "x")]), []),

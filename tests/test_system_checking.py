@@ -93,17 +93,17 @@ produces = {kind = "goodput", goodput = "5 Gb/s"}
         (
             "roce",
             "",
-            'on infiniband, and its link a<->b is roce: give it options = { fabric = "rocev1" }',
+            'infiniband in infiniband-qdr-connectx2, but its link a<->b is roce: give the stream options = { fabric = "rocev1" }',
         ),
         (
             "infiniband",
             'options = {fabric = "rocev1"}',
-            "asks infiniband-qdr-connectx2 for rows on roce",
+            "has options that select roce in infiniband-qdr-connectx2",
         ),
         (
             "rapidio",
             "",
-            "which was measured on ethernet, infiniband, roce, and the link a<->b is rapidio",
+            "which was measured on ethernet, infiniband, roce, but the link a<->b is rapidio",
         ),
     ],
 )

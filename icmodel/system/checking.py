@@ -87,8 +87,8 @@ def check(system: System) -> tuple[Finding, ...]:
     findings = list(_findings("overloaded", "port", overloaded_ports(system)))
     if cycle := port_cycle(system.streams.values()):
         text = (
-            f"the routes of streams form a cycle of ports, {', then '.join(cycle)} and again: means "
-            "are predicted, but for worst-case bounds, give one of the streams another route"
+            f"the routes of streams form a cycle of ports, {', then '.join(cycle)}: only means are "
+            "predicted; for worst-case bounds, give one of the streams another route"
         )
         findings.append(Finding("looped", Fault(text)))
     return tuple(findings)
@@ -244,9 +244,9 @@ def too_small_mtus(system: System) -> Iterator[PartFault]:
         for before, after in pairwise(system.links_of(stream)):
             if after.mtu_bytes < before.mtu_bytes:
                 text = (
-                    f"the stream {stream.name} comes over {before.name} in packets of "
-                    f"{before.mtu_bytes} B, and {after.name} takes {after.mtu_bytes} B: give all "
-                    "links on its route the same MTU"
+                    f"the stream {stream.name} has packets of {before.mtu_bytes} B on {before.name}, but "
+                    f"the next link {after.name} has an MTU of {after.mtu_bytes} B: give all links on "
+                    "the route the same MTU"
                 )
                 needs = (
                     ("links", before.group, "mtu_bytes"),
@@ -286,7 +286,7 @@ class DatasetHeader:
     kind : str
         Kind of interconnect of the dataset's own link.
     fabrics : mapping
-        Kind of the link that replaces it, by option axis and value.
+        Kind of the link that replaces the dataset's own link, by option axis and value.
     defaults : mapping
         Default value of each option axis that selects a fabric.
     """
@@ -370,8 +370,9 @@ def datasets_of_other_kinds(
             if data is None or link.interconnect in data.kinds:
                 continue
             text = (
-                f"{owner} has the dataset {data.id}, which was measured on {', '.join(data.kinds)}, and "
-                f"the link {link.name} is {link.interconnect}: name a dataset of its kind, or none for theory"
+                f"{owner} has the dataset {data.id}, which was measured on {', '.join(data.kinds)}, but "
+                f"the link {link.name} is {link.interconnect}: name a dataset measured on "
+                f"{link.interconnect}, or none for theory"
             )
             needs = (("links", link.group, "interconnect"),)
             fault = Fault(text, (*place, "dataset"), needs)
@@ -399,8 +400,8 @@ def fabrics_of_other_kinds(
                 if of == link.interconnect
             )
             text = (
-                f"the stream {stream.name} asks {data.id} for rows on {kind}, and its link {link.name} is "
-                f"{link.interconnect}: give it {next(fabrics, 'other options')}"
+                f"the stream {stream.name} has options that select {kind} in {data.id}, but its link "
+                f"{link.name} is {link.interconnect}: give the stream {next(fabrics, 'other options')}"
             )
             needs = (("links", link.group, "interconnect"), ("links", link.group, "dataset"))
             fault = Fault(text, ("streams", stream.group, "options"), needs)
@@ -436,8 +437,8 @@ def unmeasured_protocols(
             )
             meant = f"is {near} meant, or else " if near else ""
             text = (
-                f"the stream {stream.name} has the protocol {stream.protocol}, of which no dataset on "
-                f"its route has rows ({have}): {meant}name a protocol or a dataset that fits"
+                f"the stream {stream.name} has the protocol {stream.protocol}, but no dataset on its "
+                f"route has rows of this protocol ({have}): {meant}name a protocol or a dataset that fits"
             )
             needs = (("links", None, "dataset"),)
             fault = Fault(text, ("streams", stream.group, "protocol"), needs)

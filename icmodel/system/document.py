@@ -134,8 +134,8 @@ class Links(Document):
     pairs, and ``spread`` distributes the larger group over the smaller. ``parallel``: number of cables
     per pair; each stream takes the least loaded cable. ``medium``: sets the propagation delay if
     ``propagation_s_per_m`` is missing. If both are missing, the usual cable of the interconnect sets the
-    delay. ``interconnect``: ``plain`` has no headers. ``mtu``: by default 1500 B on Ethernet, 4096 B on
-    InfiniBand and RoCE, 256 B on RapidIO.
+    delay. ``interconnect``: protocol of the link; a ``plain`` link has no packet headers. ``mtu``: by default
+    1500 B on Ethernet, 4096 B on InfiniBand and RoCE, 256 B on RapidIO.
     """
 
     between: Annotated[tuple[Name, ...], Field(min_length=2, max_length=2)]
@@ -161,10 +161,11 @@ class Streams(Document):
 
     ``pairing``: which members are joined, as for links. ``multicast``: each source sends one stream to all of
     its sinks; switches copy the stream where routes part. ``count``: number of streams per pair. ``rate``:
-    frames per second that the sender is set to; the frames of a message are spaced by it. On average no more is sent
-    than is produced. ``window``: TCP window, the greatest number of unacknowledged bytes. It is the smaller of the sender's and the receiver's socket
-    buffer. ``via``: switches of the route, if the route is not the shortest. ``allowed_shortfall``: share of
-    the produced data that need not arrive; by default all data must arrive.
+    frames per second, as set at the sender. The sender sends the frames of a message at this rate. On average
+    no more is sent than is produced. ``window``: TCP window, the greatest number of unacknowledged bytes. It
+    is the smaller of the sender's and the receiver's socket buffer. ``via``: switches of the route, if the
+    route is not the shortest. ``allowed_shortfall``: share of the produced data that need not arrive; by
+    default all data must arrive.
     """
 
     name: Name

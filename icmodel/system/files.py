@@ -432,8 +432,8 @@ source = "manual of the PLC"
 name = "computer"
 cores = 4
 # interfaces = 2                     # number of cables that may join it
-# dataset = "ethernet-10g-2012"      # hosts measured apart from the links: a bundled name or a folder
-# cpu_clock = "1.5"                  # clock over that of the dataset's hosts (variant hybrid)
+# dataset = "ethernet-10g-2012"      # dataset for this host, if not that of its links: a bundled name or a folder
+# cpu_clock = "1.5"                  # CPU clock divided by that of the dataset's hosts (variant hybrid)
 # app_send = "2 us"                  # time per frame of the application when it sends
 # app_recv = "2 us"                  # time per frame of the application when it receives
 
@@ -443,8 +443,8 @@ name = "switch"
 forwarding = "store-and-forward"     # or "cut-through"
 latency = "3 us"
 scheduler = { kind = "strict-priority" }
-# buffer = "512 KiB"                 # of each port: what does not fit is lost
-# ports = [{ to = "computer", scheduler = { kind = "wrr", weights = { 6 = 4, 0 = 1 } } }]   # one port's own
+# buffer = "512 KiB"                 # size at each port: packets that do not fit are lost
+# ports = [{ to = "computer", scheduler = { kind = "wrr", weights = { 6 = 4, 0 = 1 } } }]   # for a single port
 
 # Links join each member of a group with the node at the other end, full duplex.
 # A link without a dataset uses theory alone.
@@ -471,8 +471,8 @@ dataset = "ethernet-10g-2012"
 
 # Streams, described by their source:
 #   produces = { kind = "image", width_px, height_px, depth, rate }
-#   produces = { kind = "samples", samples, size, cycle }            and within, a deadline
-#   produces = { kind = "burst", period, size }                      and burst, within
+#   produces = { kind = "samples", samples, size, cycle }            optional: within, a deadline
+#   produces = { kind = "burst", period, size }                      optional: burst (number of frames), within
 #   produces = { kind = "goodput", goodput }
 #   produces = { kind = "unlimited" }                                unlimited rate
 # All data must arrive, unless allowed_shortfall allows a share to be lost.

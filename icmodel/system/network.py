@@ -31,7 +31,7 @@ SIDES = (("source", "send"), ("sink", "recv"))
 MESSAGE = "message"
 """Value of ``of`` in a latency requirement that applies to the whole message, not to a single ``frame``."""
 SHORT_LAST = 0.02
-"""Fraction of additional frames up to which short last frames are ignored; no dataset resolves less (assumed)."""
+"""Short last frames are ignored if they add at most this fraction of frames; no dataset resolves less (assumed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class Device:
     app_send_s, app_recv_s : float
         Time that the application adds to each sent frame, and to each received frame [s].
     latency_s : tuple of two floats, optional
-        Least and greatest time that the device states for each frame it sends or receives [s]; ``None`` leaves
-        the time to a dataset.
+        Least and greatest time that the device states for each frame it sends or receives [s]; ``None``: a
+        dataset gives the time.
     core_time_s : tuple of two floats, optional
         Least and greatest core time that the device states for each frame [s].
     source : str
@@ -274,8 +274,8 @@ class Stream:
     def requested_goodput_bps(self) -> float:
         """Goodput that the stream requests on average [b/s]; infinite if the sender is unlimited.
 
-        A sender with a rate sends frames as long as its messages have, see `mean_frame_bytes`. No sender sends more
-        than is produced.
+        If a rate is set at the sender, its frames have the size `mean_frame_bytes`. No sender sends more than
+        is produced.
         """
         made_bps = math.inf if self.producer is None else self.producer.goodput_bps
         if self.paced_fps is None:
@@ -319,7 +319,10 @@ class Stream:
 
     @property
     def spaced_fps(self) -> float:
-        """Rate at which the frames of one message leave the sender [1/s]; infinite if no rate spaces them."""
+        """Rate at which the frames of one message leave the sender [1/s].
+
+        Infinite if no rate is set at the sender, or if frames are handed over one by one.
+        """
         return self.paced_fps if self.sent_at_once and self.paced_fps is not None else math.inf
 
     @property
@@ -329,12 +332,15 @@ class Stream:
 
     @property
     def last_frame_paced_s(self) -> float:
-        """Time from the first frame of a message to its last at the rate set at the sender [s]; 0 without one."""
+        """Time from the first to the last frame of a message at the rate set at the sender [s]; 0 without a rate."""
         return 0.0 if self.paced_fps is None else (self.frames_a_message - 1) / self.paced_fps
 
     @property
     def mean_frame_bytes(self) -> float:
-        """Useful bytes of a frame [B]: the payload, or less if short last frames add more than `SHORT_LAST`."""
+        """Useful bytes of a frame [B]: the payload, or the mean over the frames of a message.
+
+        The mean is used if short last frames add more than the fraction `SHORT_LAST` of frames.
+        """
         frames, made = self.frames_a_message, self.producer
         if made is None or frames * self.payload_bytes <= made.message_bytes * (1 + SHORT_LAST):
             return float(self.payload_bytes)
@@ -386,7 +392,7 @@ class System:
     Raises
     ------
     NetworkError
-        If a name is unknown, or a path does not lead from its source to its sink.
+        If a name is unknown, or the path of a stream does not lead from the stream's source to its sink.
 
     Examples
     --------

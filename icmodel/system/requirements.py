@@ -134,7 +134,7 @@ def _check_references(
             sentence = (
                 f"the requirement {limit.name!r} of the use case {usecase.name} has the limit {text}, but "
                 f"the stream {name} is of kind {kinds[name]} in the system and of kind "
-                f"{usecase.stream(name).kind} in the use case: give it the same kind, or give the system "
+                f"{usecase.stream(name).kind} in the use case: use one kind in both, or give the system "
                 "its own requirements"
             )
             mistakes.add(Fault(sentence, ("streams", name, "produces")))

@@ -229,8 +229,8 @@ def _least_rest_bytes(frame_bytes: int, rest_bytes: int, full_bytes: int) -> int
     """Size of the smallest packet that can result from merged frames [B].
 
     Merged frames are cut into full packets and a remainder. The result is the least remainder for any number of
-    merged frames. It is enough to try ``full_bytes`` numbers, since the remainders then repeat. The last of the merged
-    frames may be the last of a message, which may be shorter.
+    merged frames. It is enough to try ``full_bytes`` numbers, since the remainders then repeat. The last
+    merged frame may end a message, so it may be shorter than the others.
     """
     runs = frame_bytes % full_bytes * np.arange(full_bytes, dtype=np.int64)
     rests = np.concatenate((runs, runs + rest_bytes)) % full_bytes

@@ -247,11 +247,11 @@ class PathAggregate:
 
     @cached_property
     def stages_of_interest(self) -> StageNumbers:
-        """Numbers of the stages that `StageArrivals` leaves out of the arrivals upstream.
+        """Numbers of the stages that `StageArrivals` leaves out when it computes arrivals upstream.
 
         A stage is the packets of some flows at one server. In the worst case of the aggregate, all other flows go
-        first. So its own stages delay no other flow. If a server on the path
-        serves flows in order of arrival, no stage is left out.
+        first. So the aggregate's own stages delay no other flow. If a server on the path serves flows in
+        order of arrival, no stage is left out.
         """
         orderless = not any(queue.server.is_fifo for queue in self.queues)
         return frozenset().union(*self.own_stages) if orderless else frozenset()
@@ -275,8 +275,8 @@ class PathAggregate:
     def arrival_for(self, flow: Flow) -> ArrivalCurve:
         """Arrival curve of the aggregate at the first queue, if each packet of ``flow`` is released at the latest time.
 
-        An earlier release serves no packet later. So a service curve bounds the time from the
-        latest release of a packet to its departure.
+        If a packet is released earlier, no packet is served later. So a service curve bounds the time from
+        the latest release of a packet to its departure.
         """
         if flow.release_jitter_s <= 0.0:
             return self.arrival

@@ -47,7 +47,8 @@ Above this ratio, the jitters count as diverging.
 MARGIN = 1e-5
 """Relative margin added to converged jitters.
 
-Jitters are valid bounds if the new jitters computed from them are no greater.
+The next round starts from the jitters with this margin. If it computes no greater jitters, they are valid
+bounds.
 """
 
 Cuts = frozenset[tuple[str, str]]
@@ -91,7 +92,7 @@ def cyclic_fixed_point(servers: Iterable[Server], flows: Iterable[Flow]) -> Feed
         if all(found[name] <= assumed for name, assumed in jitter_s.items()):
             names = {name: tuple(part.name for part in each) for name, each in parts.items()}
             return FeedForward(propagation, names)
-        # Greatest relative growth of a finite jitter, which must shrink from round to round.
+        # Greatest relative growth of a finite jitter; this growth must shrink from round to round.
         grown = (
             found[name] / assumed - 1.0 if assumed else math.inf
             for name, assumed in jitter_s.items()

@@ -134,7 +134,7 @@ class Programme:
         return maximise_age_s(constraints, aim, scale_s, rate * scale_s) * (1.0 + TOLERANCE)
 
     def order_and_delay(self, dates: QueueDates) -> Iterator[Constraint]:
-        """Constraints of one queue: bits depart after they arrive, but later by at most the delay bound.
+        """Constraints of one queue: bits depart after they arrive, and at most the delay bound later.
 
         The delay bound is that of total flow analysis.
         """
@@ -300,7 +300,7 @@ def _queue_dates(
     some = outputs if 2 * len(outputs) <= MOST_DATES else (outputs[0], outputs[-1])
     starts = {date: next(dates) for date in some}
 
-    # Input dates have the order of output dates. A busy period starts before the bits arrive that depart in it.
+    # Input dates have the order of output dates. A busy period starts before the arrival of the bits that depart in it.
     order = [(fifo[date], starts[date]) for date in starts]
     for later_of, earlier_of in ((fifo, fifo), (fifo, starts), (starts, starts)):
         order += [

@@ -34,8 +34,9 @@ class Server:
         Rate at which bits leave [b/s]. Traffic behind this server comes no faster, and a packet that has
         begun is sent without a pause. None: the rate is unknown, and neither property is used.
     header_bits
-        Header size: number of bits after which a cut-through switch behind the link forwards a packet. If its
-        outgoing line is faster, the switch stores the packet first. None: the switch stores every packet.
+        Header size: number of bits after which a cut-through switch behind the link forwards a packet. If the
+        outgoing line of the switch is faster, the switch stores the packet first. None: the switch stores
+        every packet.
     delay_s
         Time of every packet from this server to the next queue, or to the end of the path: propagation and
         switching.
@@ -66,9 +67,9 @@ class Server:
             )
         if pauses(self.scheduler) and line is not None and line > self.service.rate_bps:
             raise BoundsError(
-                f"server {self.name!r} has a {self.scheduler.name}, whose curve assumes the line rate, "
-                f"and serves {self.service.rate_bps:g} b/s on a line of {line:g} b/s; give it the "
-                "line as its service"
+                f"server {self.name!r} has a {self.scheduler.name}, which must serve at the line rate, "
+                f"but its service is {self.service.rate_bps:g} b/s on a line of {line:g} b/s; give a "
+                "service at the line rate"
             )
 
     @property
@@ -191,7 +192,7 @@ class Flow:
             raise BoundsError(
                 f"flow {self.name!r} has packets of {self.min_packet_bits:g} to "
                 f"{self.max_packet_bits:g} b and bursts of {self.arrival.burst_bits:g} b; give a longest "
-                "packet that fits the burst, and a shortest that is no longer"
+                "packet that fits the burst, and a shortest packet that is no longer than the longest"
             )
 
     @property
@@ -261,7 +262,7 @@ def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
         if flow != replace(other, name=flow.name, path=flow.path):
             raise BoundsError(
                 f"flows {other.name!r} and {flow.name!r} are copies of {flow.multicast!r} and differ in "
-                "arrival curve, class or packets; give them equal ones, or different multicast names"
+                "arrival curve, class or packets; give both flows the same, or different multicast names"
             )
     try:
         order = TopologicalSorter(senders(server_of, flow_of.values())).static_order()
@@ -297,8 +298,8 @@ def _check_path(flow: Flow, servers: Mapping[str, Server]) -> None:
             )
         if servers[name].gap_bits > flow.min_packet_bits:
             raise BoundsError(
-                f"flow {flow.name!r} has packets of {flow.min_packet_bits:g} b, but the gap at {name!r}, "
-                f"which each packet includes, has {servers[name].gap_bits:g} b; give longer packets or no gap"
+                f"flow {flow.name!r} has packets of {flow.min_packet_bits:g} b, but each packet includes "
+                f"the gap at {name!r} of {servers[name].gap_bits:g} b; give longer packets or no gap"
             )
 
 

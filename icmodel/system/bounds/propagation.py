@@ -32,8 +32,8 @@ _NONE: StageNumbers = frozenset()
 _LOOK_BACK = ((64, 64), (2_000, 1))
 """Values of ``look_back`` of `StageArrivals`, by size of the network.
 
-Each pair has a network size in stages (packets of some flows at one server), and ``look_back`` up to this
-size. For larger networks ``look_back`` is 0.
+Each pair has a network size in stages (packets of some flows at one server), and the value of ``look_back``
+for networks up to this size. For larger networks ``look_back`` is 0.
 """
 
 
@@ -212,7 +212,8 @@ class Queue:
     """Queue of one class at one server: its stages (groups of flows), joint traffic and service curves.
 
     Each element of ``services`` alone is a valid service curve. A bound is computed for each element, and
-    the least bound counts. No curve is selected by the traffic, so an additional flow never lowers a bound.
+    the least bound counts. The traffic does not decide which curve is used, so an additional flow never
+    lowers a bound.
     """
 
     server: Server
@@ -240,7 +241,8 @@ class Queue:
     def longest_waits(self) -> list[list[tuple[float, float]]]:
         """Points of the arrival curve (time [s], bits [b]) with long waits, one list for each service curve.
 
-        Each list has the first burst. For a service curve of one piece, it also has the point with the longest wait.
+        Each list has the first burst. For a service curve of one piece, the list also has the point with the
+        longest wait.
         """
         points = self.arrival.breakpoints()
         return [

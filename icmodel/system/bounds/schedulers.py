@@ -268,15 +268,15 @@ def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traff
     may occupy the line at the beginning of the opening.
 
     The usable open time is a staircase over time. The service curve is the greatest rate-latency curve
-    below this staircase. Its rate is the line rate times the usable share of the cycle. Its latency is
-    the smallest for which the curve never exceeds the open time since any starting moment. Zhao, Pop, Craciunas
-    (IEEE Access 6, 2018, §IV) use the staircase itself.
+    below this staircase. Its rate is the line rate times the usable share of the cycle. Its latency is as
+    small as possible: from any starting moment on, the curve must not exceed the open time. Zhao, Pop,
+    Craciunas (IEEE Access 6, 2018, §IV) use the staircase itself.
 
     While a class waits and its gate is open, the line never idles. It sends that class, higher classes,
-    or one packet of a lower class that began before. So a waiting class gets the open time, less that
-    packet, less the output of higher classes. Some packets of higher classes may have waited before. So
-    their output ``alpha / beta`` counts, not their arrivals (min-plus deconvolution; Le Boudec and
-    Thiran, theorem 1.4.3).
+    or one packet of a lower class that was already on the line. So a waiting class gets the open time, less
+    that packet, less the output of higher classes. Some packets of higher classes may have waited before. So
+    their output ``alpha / beta`` counts, not their arrivals (min-plus deconvolution; Le Boudec and Thiran,
+    theorem 1.4.3).
     """
     together = {
         name: each

@@ -130,12 +130,12 @@ def _service(server: Mapping[str, Any], units: Units, made: ImportedSystem) -> t
     if len(pieces) > 1:
         made.remark(
             "of a service curve with several pieces, only the piece with the least latency is kept: a lower curve, "
-            "so that bounds stay bounds"
+            "so that bounds stay valid"
         )
     capacity = server.get("capacity")
     if capacity is not None and own.read("rate", capacity) > max(rate for _, rate in pieces):
         made.remark(
-            "a capacity above the service rate, which shapes what leaves a port, is not carried over: "
+            "a capacity above the service rate (which shapes the output of a port) is not imported: "
             "the link has the service rate"
         )
     latency, rate = min(pieces)
@@ -219,7 +219,7 @@ def _add_flow(
     if len(pieces) > 1:
         made.remark(
             "of an arrival curve with several pieces, only the piece with the least burst is kept: a higher curve, "
-            "so that bounds stay bounds"
+            "so that bounds stay valid"
         )
     burst, rate = min(pieces)
     packet = flow.get("max_packet_length")
@@ -245,7 +245,7 @@ def _sink(
     made.devices.append({"name": own})
     made.links.append(plain_cable(peers[server], own, FAST_BPS))
     made.remark(
-        "where one flow ends and another goes on, an added device receives the first over a link of 1 Tb/s"
+        "where one flow ends and another goes on, an added device receives the flow that ends, over a link of 1 Tb/s"
     )
     return own
 
@@ -328,8 +328,8 @@ def _physical_rate_bps(link: Element, node: Element, made: ImportedSystem) -> fl
         return FAST_BPS
     if rates[0] < max(rates):
         made.remark(
-            "a transmission capacity above the service rate, which shapes what leaves a port, is not "
-            "carried over: the link has the service rate"
+            "a transmission capacity above the service rate (which shapes the output of a port) is not "
+            "imported: the link has the service rate"
         )
     return rates[0]
 

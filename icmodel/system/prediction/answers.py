@@ -221,9 +221,9 @@ class StreamQuestions:
         }
 
     def gaps(self, system: System) -> Iterator[str]:
-        """Yield a sentence for each reason why streams have no dataset; it names the groups of these streams.
+        """Yield a sentence for each reason why streams have no dataset, with the groups of these streams.
 
-        Without a dataset, theory assumes the packets of TCP for a protocol that it does not know.
+        Without a dataset, theory assumes the packets of TCP for an unknown protocol.
         """
         streams = list(system.streams.values())
         reasons = [(why, streams[k].group) for k, why in self.unanswered.items()]
@@ -429,7 +429,7 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
 
 
 def other_interconnect(system: System, stream: Stream, model: Model) -> str:
-    """Reason why a dataset of another interconnect cannot answer; empty if the first or the last link has its kind."""
+    """Reason why a dataset cannot answer; empty if the first or the last link has the dataset's interconnect."""
     links, kind = system.links_of(stream), model.data.link(stream.options).kind
     if kind in (links[0].interconnect, links[-1].interconnect):
         return ""
@@ -459,8 +459,8 @@ def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
 def _row(model: Model, scenario: Scenario, fit: Scenario) -> dict[str, float]:
     """Convert a question to a mapping from parameter to number; NaN if a parameter is left open.
 
-    The question ``fit`` is one that the dataset covers. Its number of switches is used, and it decides whether cable
-    length counts.
+    The question ``fit`` is the same question, adapted to what the dataset covers. The number of switches is
+    that of ``fit``. Cable length counts only if ``fit`` has a cable length.
     """
 
     def known(value: float | None) -> float:

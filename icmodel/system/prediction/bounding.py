@@ -133,7 +133,7 @@ def host_times(
 
 
 def host_latency_s(greatest: Estimate, network_s: float) -> float | None:
-    """Greatest time that the hosts of a stream add to its path [s]; ``None`` without a greatest latency.
+    """Greatest time that the hosts of a stream add to its path [s]; ``None`` if the greatest latency is unknown.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
 """Stated buffers of switches: frames dropped where bursts meet, and the longest wait of a frame.
 
-A stream without back-pressure loses the frames that do not fit into a buffer. The low of its loss assumes that no two
-bursts meet. The high assumes that all bursts arrive together, and that this stream loses the whole excess: among
-periodic streams, one stream may always come last. The value is the expected loss for independent, uniform phases. A TCP
-stream reduces its rate and sends lost packets again, so it has no loss rate. A buffer is assumed to hold all frames of
-its port, in one queue, until they are sent.
+A stream without back-pressure loses the frames that do not fit into a buffer. The low end of its loss assumes
+that no two bursts meet. The high end assumes that all bursts arrive together, and that this stream loses the
+whole excess: among periodic streams, one stream may always come last. The value is the expected loss for
+independent, uniform phases. A TCP stream reduces its rate and sends lost packets again, so it has no loss
+rate. A buffer is assumed to hold all frames of its port, in one queue, until they are sent.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def stated_buffers(
         bound_bits = worst.backlog_bytes.get(name, math.inf) * 8
         fits = (
             bool(worst.why) or bound_bits <= meeting.buffer_bits
-        )  # without bounds, the queue counts as fitting
+        )  # without bounds, the queue is assumed to fit into the buffer
         if meeting.full or meeting.beyond[0] or not fits:
             overflowing.add(name)
         for index, loss in meeting.losses(queues, bound_bits):
@@ -176,8 +176,9 @@ class _Burst:
     stream, hop : int
         Index of the stream, and index of the port on its path.
     slowest_bps : float
-        Least mean rate at which a burst comes to the port [b/s]; see `_least_rates_bps`. A host sends a burst at least
-        at the goodput of an unlimited sender, or at the stream's own rate if one is set.
+        Least mean rate at which a burst comes to the port [b/s]; see `_least_rates_bps`. A host sends a burst
+        at least at the smaller of two rates: the goodput of an unlimited sender, and the rate set at the
+        sender.
     frames, packets : int
         Number of frames per burst, and number of packets per frame.
     full_ratio : float
@@ -219,7 +220,7 @@ class _Meeting:
 
     @cached_property
     def beyond(self) -> tuple[float, float]:
-        """Greatest excess over the buffer if all bursts come together, and bits arrived until then [b].
+        """Greatest excess over the buffer if all bursts come together [b], and the bits that have arrived by then [b].
 
         All classes share the buffer, and each class may have its greatest queue at the same time. The
         buffer may also hold one incomplete packet of each incoming link, and the packet that is being
@@ -242,10 +243,10 @@ class _Meeting:
     def losses(self, queues: Queues, bound_bits: float) -> Iterator[tuple[int, BufferLoss]]:
         """Loss of each stream without back-pressure, by index.
 
-        The shares of the streams already include the loss by overload, so it does not count here. If
-        simultaneous bursts fit into the buffer, only frames that hosts send in bunches may be lost. Once
-        per `BUNCHED_S`, the buffer then drops the excess of the queue's bound over its size. Packets and
-        frames are lost whole: if one packet is lost, its frame is lost.
+        The loss by overload is not counted here, since the shares of the streams already include it. If
+        simultaneous bursts fit into the buffer, only frames that hosts send in bunches may be lost. Once per
+        `BUNCHED_S`, the buffer then drops the part of the queue's bound that exceeds the buffer's size.
+        Packets and frames are lost whole: if one packet is lost, its frame is lost.
         """
         excess, arrived = self.beyond
         all_bits = sum(burst.curve.burst_bits for burst in self.bursts)
@@ -276,7 +277,7 @@ class _Meeting:
                 # incomplete frames may fill the host's memory for them, see `in_whole_frames`
                 share = 1.0 if burst.packets > 1 else share
             high = max(share, low)
-            # value: independent phases, at most what each stream loses of an excess that all share evenly
+            # value: independent phases; at most the loss of each stream if all streams share the excess evenly
             mean_s = float(queues.last_mean_s[burst.stream, burst.hop])
             variance_s2 = float(queues.last_variance_s2[burst.stream, burst.hop])
             room_s = max(self.buffer_bits - own, 0.0) / drain.rate_bps
@@ -297,9 +298,9 @@ def _losses_beside(
     """Loss of each stream at buffers kept full by overload or TCP, and the TCP streams slowed there.
 
     Classes may share the buffer. An overloaded class, or TCP that fills the buffer, then causes drops of the other
-    classes too. The high assumes that one stream loses the whole excess: its frames may always come when the buffer is
-    full. A TCP stream whose packets are dropped may send almost nothing. The value assumes that each class has its own
-    room in the buffer, as in the lab.
+    classes too. The high end assumes that one stream loses the whole excess: its frames may always come when
+    the buffer is full. A TCP stream whose packets are dropped may send almost nothing. The value assumes that
+    each class has its own room in the buffer, as in the lab.
     """
     by_tcp = _losses_by_tcp(system, packets, rates, meetings)
     excess = rates.resources.excess_of_others(rates.allocation)

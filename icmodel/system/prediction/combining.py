@@ -60,7 +60,7 @@ BY_HOSTS = frozenset({"cpu", "packet-rate", "receiver", "window"})
 BUFFER = "buffer"
 """Name of the bottleneck if a stream loses data only at a stated buffer."""
 TAKEN = "frames that hosts take"
-"""Part of a stream that its bound covers if hosts may drop or hold back frames below their limits."""
+"""Part of a stream that the stream's bound covers, if hosts may drop or hold back frames even below their limits."""
 WORK_TOGETHER = "the time that hosts work on frames that come together has no bound"
 FULL_INTERFACE = "the sender's own port is full, and its frames wait there without limit"
 UNBOUNDED = "more may come to a port of its path than the port can send"
@@ -113,7 +113,7 @@ def stream_predictions(
 
 
 def working_together(system: System) -> set[tuple[str, str]]:
-    """Devices and sides, ``send`` or ``recv``, where work on frames that come together adds to their latency.
+    """Devices, each with a side (``send`` or ``recv``), where work on frames that come together adds to their latency.
 
     The application works on one frame after the other. A device that states its latency includes its own core time, up
     to that latency.
@@ -169,7 +169,7 @@ class _StreamResults:
 
     @property
     def share(self) -> StreamShare:
-        """Share of the stream."""
+        """Share of the resources that the stream gets."""
         return self.rates.shares[self.index]
 
     def prediction(
@@ -255,7 +255,7 @@ class _StreamResults:
             times = {name: limited_to(most_s, one) for name, one in times.items()}
             metrics[MESSAGE_LATENCY] = limited_to(most_s, metrics[MESSAGE_LATENCY])
         elif bound is not None and bound.whole and self.index in self.rates.alone.refused:
-            # hosts without a dataset may add no time
+            # hosts without a dataset may add 0 s
             for name, one in times.items():
                 value = min(one.value, most_s + self.stated.value_s(name))
                 low = min(one.low, most_s + self.stated.least_s)

@@ -30,7 +30,7 @@ RUNS = 0.95
 Each run has its own phases. In 5 % of runs, the mean wait exceeds this quantile.
 """
 ANYWHERE = 0.45
-"""Half-width of the interval for the mean fill level of a full port's buffer, around one half.
+"""Half-width of an interval: the mean fill level of a full port's buffer is one half, plus or minus this fraction.
 
 The interval covers 90 % of all levels from empty to full.
 """
@@ -67,7 +67,7 @@ class AddedLatency:
     meanwhile_s : float
         Time that full ports spend on packets of other streams while the frame's own packets arrive [s].
     floor_s : float
-        Time that no frame falls below on its path [s].
+        Least time that any frame takes on its path [s].
     bunched : bool
         Whether frames of a stream on the path may come in bunches, so that waits may be as long as the worst case.
     together : int
@@ -132,7 +132,7 @@ class AddedLatency:
             return self._with_reasons(own, (math.hypot(end, self.std_s) for end in own.ends))
         shift = math.fsum(self.shifts_s.values())
         value, low, high = (max(end + shift, self.floor_s) for end in own.ends)
-        if self.why:  # the wait adds any time
+        if self.why:  # the wait is unknown: it may add any time
             return replace(own, value=math.nan, low=low, high=math.inf, why=self.why)
         if statistic == "min":
             return self._with_reasons(own, (value, low, high))
@@ -187,8 +187,8 @@ def added_latencies(
     and a quantile at most the greatest wait. An upper quantile is at least the mean, since phases stay the same over a
     run.
 
-    An elastic stream that gets less than it requests makes a queue of its own. The dataset's latency for
-    a request that is not achieved already includes that queue.
+    An elastic stream that gets less than it requests makes a queue of its own. If a request is not achieved,
+    the dataset's latency already includes this queue.
     """
     queues, worst = buffers.queues, buffers.bounds
     worst_s = np.array(
@@ -251,10 +251,11 @@ def added_latencies(
 def bunched_ports(system: System, worst_s: Floats) -> set[str]:
     """Ports on the paths of streams whose frames may come in bunches.
 
-    Two frames come closer if the first is delayed more than the second. Waits at ports assume frames that keep
-    their distance. They hold until the range of the delays reaches `BUNCHED` of this distance. The range is that of the
-    latency that a sender states. Behind a gate, it includes the time for which the gate is closed. Behind a port with
-    bunches, it includes the longest wait of the stream.
+    Two frames come closer if the first is delayed more than the second. Waits at ports are computed for
+    frames that keep their distance. These waits hold until the range of the delays reaches the fraction
+    `BUNCHED` of the distance. The range is that of the latency that a sender states. Behind a gate, it
+    includes the time for which the gate is closed. Behind a port with bunches, it includes the longest wait
+    of the stream.
 
     Parameters
     ----------
@@ -298,8 +299,8 @@ def _drain_s(
     full : sequence of int
         Indices of the full resources on the path of the stream.
     sender_too : bool
-        Whether to count the sender's own port. The latency of a request that is not achieved already
-        includes the queue of that port.
+        Whether to count the sender's own port. If the request is not achieved, the dataset's latency already
+        includes the queue of this port.
     """
     drains_s: dict[str, float] = {}
     stay_full = set()

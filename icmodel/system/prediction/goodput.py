@@ -255,7 +255,7 @@ def in_whole_frames(goodput: Estimate, share: StreamShare) -> Estimate:
 
 
 def with_other_shares(goodput: Estimate, others: Iterable[Estimate]) -> Estimate:
-    """Lower the low of a goodput to the least low among ``others``, the goodputs with `Throughput.other_shares`."""
+    """Reduce the low end of a goodput to the least low end in ``others``, the goodputs for `Throughput.other_shares`."""
     low = min((one.low for one in others if not one.absent), default=math.inf)
     if goodput.absent or not low < goodput.low * (1 - SAME):
         return goodput
@@ -275,7 +275,7 @@ def after_buffer(goodput: Estimate, loss: BufferLoss | None) -> Estimate:
 
 
 def slowed(goodput: Estimate, port: str | None) -> Estimate:
-    """Lower the low of a TCP stream's goodput to 0 if the full buffer of ``port`` may slow the stream down."""
+    """Reduce the low end of a TCP stream's goodput to 0 if the full buffer of ``port`` may slow the stream down."""
     if port is None or goodput.absent:
         return goodput
     why = f"other classes fill the buffer of {port}: TCP may slow down to 0 b/s"
@@ -471,13 +471,13 @@ def arrival(
     required = units.format_bps(stream.must_arrive_bps)
     if goodput.high < least_bps:
         most = units.format_bps(goodput.high, 4)
-        why = f"at most {most} of {required} that must arrive pass{limited}"
+        why = f"{required} must arrive, but at most {most} pass{limited}"
         return Arrival(NOT_MET, why, late)
     low = units.format_bps(goodput.low, 4)
     if goodput.basis == "theory":
-        why = f"hosts may pass less than {required}: {goodput.why}"
+        why = f"{required} must arrive, but hosts may pass less: {goodput.why}"
     elif not limited and goodput.why:
-        why = f"only {low} of {required} surely pass: {goodput.why}"
+        why = f"{required} must arrive, but only {low} surely pass: {goodput.why}"
     else:
-        why = f"only {low} of {required} that must arrive surely pass{limited}"
+        why = f"{required} must arrive, but only {low} surely pass{limited}"
     return Arrival(UNDECIDED, why, late)

@@ -187,7 +187,7 @@ def latencies_by_theory(
     """Latencies of a stream without a dataset: at least the frame times by theory; hosts may add any time.
 
     If frames are sent one by one, the mean counts the last frame of a message with its own length. If
-    all frames of a message are sent at once, the first frame counts, which is full.
+    all frames of a message are sent at once, the mean is that of the first frame, a full frame.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def message_times(
         if name.startswith("latency_") and name != "latency_std_s"
     }
     if (windows := window.windows_a_message) > 1:
-        # each window waits for the acknowledgement of a frame of the one before
+        # each window waits for the acknowledgement of a frame in the previous window
         return {
             name: replace(one, low=windows * one.low + (windows - 1) * path.passing_s)
             for name, one in unknown_times(frames, SMALL_WINDOW).items()
@@ -275,7 +275,10 @@ def without_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estima
 
 
 def unknown_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
-    """Metrics of a stream whose frames may wait any time: only the lows of its latencies stay. ``why`` is the reason."""
+    """Metrics of a stream whose frames may wait for any time: only the low ends of its latencies stay.
+
+    ``why`` is the reason.
+    """
     unknown = {}
     for name, estimate in metrics.items():
         if not name.startswith(OF_TIME):

@@ -46,7 +46,8 @@ class PathTimes:
     frames : int
         Number of frames of a message.
     behind_bytes : float
-        Payload of full frames that takes as long on the lines as all frames of a message behind the first.
+        Payload of full frames that takes as long on the lines as all frames of a message after its first
+        frame.
     application_s : float
         Time of the applications at source and sink for a frame.
     bucket_s : float
@@ -58,7 +59,8 @@ class PathTimes:
     passing_s : float
         Time of cables and switches, which even the shortest packet takes.
     floor_s : float
-        Time that no frame falls below on this path, less rounding. A full token bucket passes a frame at once.
+        Least time that any frame takes on this path, less a tolerance for rounding. A full token bucket
+        passes a frame at once.
     """
 
     least_s: float
@@ -79,8 +81,9 @@ def path_times(
     """Work out the path times of every stream, in the order of the system.
 
     The time added for switches is the difference between the latency stated in the system file and the latency of the
-    dataset's switches. Storing packets adds time only if the two paths differ in it. Token buckets store nothing, so a
-    lab of token buckets does not differ from a dataset that was measured in one.
+    dataset's switches. The time to store packets is added only as far as it differs between the two paths.
+    Token buckets store nothing, so a lab of token buckets does not differ from a dataset that was measured in
+    one.
     """
     measured = _MeasuredPath.by_stream(questions)
     known: dict[tuple[_Path, _MeasuredPath | None], PathTimes] = {}
@@ -287,7 +290,7 @@ class _Path:
 
     @property
     def behind_bytes(self) -> float:
-        """Payload of full frames that takes as long on the lines as all frames of a message behind the first [B].
+        """Payload of full frames that takes as long on the lines as all frames of a message after its first frame [B].
 
         A short last frame has all its headers, and at least the minimum size of a packet.
         """

@@ -179,8 +179,8 @@ class _Crossing:
     def gate_wait(self) -> tuple[float, float, float]:
         """Mean [s], variance [s²] and greatest [s] wait for a gate to open, from a random moment of its cycle.
 
-        A packet that would not end before the gate closes waits as well (IEEE 802.1Q-2022 §8.6.8.4). If the packets of
-        a frame exceed an opening, those behind wait for further ones.
+        A packet that would not end before the gate closes waits as well (IEEE 802.1Q-2022 §8.6.8.4). If the
+        packets of a frame do not fit into one opening, the remaining packets wait for later openings.
         """
         port, priority = self.port, self.stream.priority
         if not isinstance(port.scheduler, Gates):
@@ -281,7 +281,7 @@ class _Columns:
         return np.minimum(behind, np.maximum(packets.sum_bits - self.bucket_bits, 0.0))
 
     def spare_s(self, packets: _Sizes) -> Floats:
-        """Tokens left after the packets in a bucket that was full, as time at the port's rate [s]."""
+        """Tokens that the packets leave in a full token bucket, as time at the port's rate [s]."""
         return np.asarray(np.maximum(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps)
 
     def bucket_s(self, packets: _Sizes) -> Floats:
@@ -291,8 +291,9 @@ class _Columns:
     def shaped_s(self, packets: _Sizes) -> Floats:
         """Delay of the last of the packets at a credit-based shaper [s].
 
-        Behind a shaper or a slower line, packets arrive at most at its rate. The last packet waits
-        until the credit for those before it has come. Meanwhile it arrives, sooner if it is short.
+        Behind a shaper or a slower line, packets arrive at most at the rate of that shaper or line. The last
+        packet is sent when the credit for the packets before it has come. Its delay counts from its arrival,
+        which is earlier if the packet is short.
         """
         came_bps = np.minimum(self.came_bps, self.line_bps)
         credit_s = (packets.sum_bits - packets.last_bits) / self.slope_bps
@@ -306,7 +307,7 @@ def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[lis
     Copies of a multicast set count once at a port.
     """
     shared, allocation = rates.resources, rates.allocation
-    # if a receiver limits elastic streams, they fill the port before it, up to the port's rate
+    # if a receiver limits elastic streams, they fill the port before the receiver, up to the port's rate
     load = shared.by_place(allocation.load)
     keyed = zip(shared.keys, shared.resources.capacity.tolist(), strict=True)
     capacity = {(key.kind, key.place): value for key, value in keyed}
@@ -433,8 +434,8 @@ def _waits_for_packet(crossings: Sequence[_Crossing]) -> Floats:
 
     The result is an array (crossings, 3): mean [s], variance [s²] and greatest wait [s]. A crossing is one
     stream at one port. The wait is 0 unless the scheduler gives each class a rate. At gates, only classes whose gates are
-    open at the same time count. More urgent classes send whole bursts first at gates, and at shapers if they are not
-    shaped.
+    open at the same time count. At gates, more urgent classes send whole bursts first. At shapers, more
+    urgent classes without an idle slope do the same.
     """
     apart = [not one.one_server for one in crossings]
     packets: dict[tuple[str, int], Floats] = {}

@@ -374,10 +374,10 @@ def _discipline(
 
 
 def gate_limit(system: System, packets: Packing, stream: Stream) -> tuple[float, str]:
-    """Greatest goodput that the gates of a stream's ports pass of the stream alone [b/s], and the port that limits it.
+    """Greatest goodput of a stream alone through the gates of its ports [b/s], and the port that limits it.
 
-    Classes with packets of several sizes share all of the time of their windows. But no stream gets more than the whole
-    packets of its own that fit. The goodput is infinite without gates.
+    Classes with packets of several sizes share the whole time of their windows. But a stream gets at most the
+    time of its own whole packets that fit. The goodput is infinite without gates.
     """
     least = math.inf, ""
     for name, link in zip(stream.path, system.links_of(stream), strict=True):

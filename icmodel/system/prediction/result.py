@@ -143,7 +143,7 @@ class StreamPrediction(Metrics):
     arrival : Arrival
         Whether all data that the stream produces arrive.
     message_times : mapping
-        Latencies of whole messages of several frames, by the metric names that a frame has.
+        Latencies of whole messages of several frames, by the same metric names as for frames.
     """
 
     stream: Stream

@@ -125,7 +125,8 @@ class StatedTimes:
     def latencies(self, path: PathTimes) -> dict[str, Estimate]:
         """Latencies of a stream whose devices both state their latency, without other traffic on its path.
 
-        If all frames of a message are sent at once, the first frame counts, which is full.
+        If all frames of a message are sent at once, the mean latency is that of the first frame, a full
+        frame.
         """
         shorter = (
             0.0 if self.stream.sent_at_once else (path.last_frame_s - path.least_s) / path.frames
@@ -143,8 +144,8 @@ class StatedTimes:
         """Limit the latencies of a stream to its worst-case bound.
 
         The high of the greatest latency becomes the bound. If the frames of a message are sent at once, the
-        high of every latency becomes the bound. Such frames wait for each other, which the waits at ports
-        do not count.
+        high of every latency becomes the bound. Such frames wait for each other, and the waits at ports do
+        not include this.
 
         Parameters
         ----------

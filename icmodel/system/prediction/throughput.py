@@ -45,9 +45,9 @@ class Throughput:
     shares : sequence of StreamShare
         Shares while all senders send at the rates that datasets expect.
     one_queue_shares : sequence of StreamShare
-        The same, but with all streams of a host in one queue if the host limits any of them.
+        Shares as in ``shares``, but with all streams of a host in one queue if the host limits any of them.
     most_shares : sequence of StreamShare
-        The same as ``one_queue_shares``, but while all senders send the most that datasets allow.
+        Shares as in ``one_queue_shares``, but while all senders send the most that datasets allow.
     most_resources, most_allocation : SharedResources, Allocation
         Resources and allocation while all senders send the most that datasets allow.
     shares_at_once : sequence of StreamShare, optional
@@ -127,8 +127,8 @@ def throughput(
         one_queue = shared_resources(system, packets, requested, capacity_bps, at_port)
         one_queue_shares = stream_shares(one_queue, one_queue.allocate(offered_bps, windows))
 
-    # share again at the most that senders can send: with these queues, hosts as fast as datasets and stated core
-    # times allow, processors that serve senders first, and lossy streams at the high of their rates
+    # share again while senders send the most they can: the queues are those above, hosts are as fast as datasets
+    # and stated core times allow, processors serve senders first, and lossy streams send at the high end of their rates
     most_bps = np.fmax(np.fmin(requested.ends("sent_bps")[2], limited_bps), offered_bps)
     most_bps = np.where(elastic, offered_bps, most_bps)
     highs_bps = np.fmax(fastest.ends("goodput_bps")[2], requested.ends("goodput_bps")[2])
@@ -172,7 +172,7 @@ def throughput(
 def _behind_gates(
     shares: Sequence[StreamShare], gates: Sequence[tuple[float, str]], wanted_bps: Floats
 ) -> list[StreamShare]:
-    """Limit each share to what the gates on the stream's path pass of the stream alone, see `gate_limit`."""
+    """Limit each share to the goodput of the stream alone through the gates on its path, see `gate_limit`."""
     return [
         share.limited_to(limit_bps, port, float(wanted))
         for share, (limit_bps, port), wanted in zip(shares, gates, wanted_bps, strict=True)
@@ -196,8 +196,8 @@ def _others(
     ``other_goodput_bps`` has three cases:
 
     - A resource limits the stream: the stream's goodput alone, minus its share.
-    - No resource limits the stream: the others' goodput at the stream's busiest resource, at most what leaves room for
-      the stream's request.
+    - No resource limits the stream: the others' goodput at the stream's busiest resource, at most the
+    capacity that remains beside the stream's request.
     - Lossy streams meet at a receiver: the goodput that the others offer, since the dataset's answer includes the loss
       of all streams.
 

@@ -1,7 +1,7 @@
 """TCP windows: what each window allows its stream, and streams whose window may be too small.
 
 A sender has at most one window of unacknowledged bytes in flight. So its goodput is at most one window per
-round trip, and a longer round trip, such as one with waits in queues, lowers it.
+round trip, and a longer round trip (for example with waits in queues) lowers the goodput.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from icmodel.system.prediction.stated import StatedTimes
 from icmodel.system.sharing.allocation import Windows
 
 SMALL_WINDOW = (
-    "its TCP window holds less than it sends until an acknowledgement: give it a larger window"
+    "its TCP window is smaller than the data sent until an acknowledgement: give it a larger window"
 )
 
 
@@ -57,7 +57,7 @@ def stated_windows(
 
 @dataclass(frozen=True, slots=True)
 class StreamWindow:
-    """TCP window of one stream, and the rules of what it may hold.
+    """TCP window of one stream, with checks of whether the bytes in flight fit into the window.
 
     Parameters
     ----------
@@ -83,7 +83,8 @@ class StreamWindow:
     def overfull(self, latency: Estimate) -> str:
         """Reason why waits in queues may fill the window; empty if it has room for all that is sent.
 
-        The window has room if it holds the bytes sent in a mean latency and until the acknowledgement (Little's law).
+        The window has room if it holds the bytes sent during a mean latency and the time of an
+        acknowledgement (Little's law).
 
         Parameters
         ----------
@@ -97,10 +98,10 @@ class StreamWindow:
         needed_bytes = produced_bps / 8 * (latency_s + self.return_s)
         needed, window = (units.format_bytes(size) for size in (needed_bytes, self.size_bytes))
         if math.isnan(needed_bytes):
-            return f"how long its frames wait is unknown, so its TCP window of {window} may be full"
+            return f"the wait of its frames is unknown, so its TCP window of {window} may be full"
         if needed_bytes <= self.size_bytes:
             return ""
-        return f"{needed} may be in flight, and its TCP window is {window}: give it a larger window"
+        return f"{needed} may be in flight, but its TCP window is {window}: give it a larger window"
 
     @property
     def holds_frame(self) -> bool:

@@ -468,8 +468,9 @@ def usable_windows(
     """Shorten the windows of gates to the times that whole packets use.
 
     A packet begins only if it ends before its gate closes (IEEE 802.1Q-2022 §8.6.8.4). Adjacent windows in which a class
-    is open count as one. A class without room for its shortest packet is left out of a window. A window in which one
-    class alone sends, or classes with packets of one size, is cut to the most packets that fit.
+    is open count as one. A class without room for its shortest packet is left out of a window. If only one
+    class sends in a window, or all packets in it have one size, the window is cut to the whole packets that
+    fit.
 
     Parameters
     ----------
