@@ -366,7 +366,8 @@ def ports_of(case: Case) -> Iterator[tuple[str, PortPrediction]]:
 def no_bound_is_below_one_with_hosts(case: Case) -> Iterator[str]:
     """Where bounds have the hosts in them: each may hold a frame back by what it takes at most.
 
-    That is the greatest latency of single frames of the stream alone, less their bound in the network without hosts.
+    That is the greatest latency of a message's first frame, of the stream alone, less its bound in the network
+    without hosts.
     """
     if not case.measured:
         return
@@ -375,11 +376,15 @@ def no_bound_is_below_one_with_hosts(case: Case) -> Iterator[str]:
         bound = one.latency_bound
         if bound is None or NETWORK in bound.covers or ARRIVING in bound.covers:
             return
-        alone = in_single_frames(only(case.document, one.stream), one.stream)
+        alone = only(case.document, one.stream)
         (measured,) = case.changed(alone).prediction.streams.values()
         (network,) = case.changed(unmeasured(alone)).prediction.streams.values()
         most = network.latency_bound.value_s if network.latency_bound else math.inf
-        held = measured.metrics.get("latency_max_s", NONE).high - most
+        # the greatest latency reaches to the last frame of a message, the least one does not
+        first, message = measured.metrics, measured.message_times
+        later = message.get("latency_min_s", NONE).high - first.get("latency_min_s", NONE).high
+        held = first.get("latency_max_s", NONE).high - most
+        held -= 0.0 if math.isnan(later) else later
         holds[name] = max(held, 0.0) if math.isfinite(held) else 0.0
     more = dict.fromkeys(holds, 0.0)
     for name, one in case.prediction.streams.items():  # stating devices beside the measured host
@@ -813,20 +818,6 @@ def only(drawn: Drawn, stream: Stream) -> Drawn:
         table.pop(key, None)
     table["source"], table["sink"] = stream.source, stream.sink
     return required_of_the_rest(made)
-
-
-def in_single_frames(made: Drawn, stream: Stream) -> Drawn:
-    """The document of one stream alone, with messages of one full frame in place of those of several."""
-    if stream.producer is not None and stream.frames_a_message > 1 and stream.sent_at_once:
-        period_s = stream.producer.period_s / stream.frames_a_message
-        size = stream.payload_bytes
-        made["streams"][0]["produces"] = {
-            "kind": "burst",
-            "period_s": period_s,
-            "burst": 1,
-            "size_bytes": size,
-        }
-    return made
 
 
 def required_of_the_rest(made: Drawn) -> Drawn:
