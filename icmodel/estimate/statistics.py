@@ -13,7 +13,7 @@ NORMAL = 1.644854
 Its digits are fixed, so that predictions stay equal between versions.
 """
 LONE_WIDTH = 0.2
-"""Relative half-width of an interval if too few rows can be left out to estimate it (assumed)."""
+"""Assumed relative half-width of an interval, used if too few rows can be left out to estimate one."""
 
 # Two-sided 90 % quantiles of Student's t for 1..30 degrees of freedom (0.95 one-sided).
 _STUDENT = (
@@ -24,7 +24,7 @@ _STUDENT = (
 
 
 def median(numbers: Iterable[float]) -> float:
-    """Return the median of at least one number.
+    """Return the median of one or more numbers.
 
     `numpy.median` imports masked arrays, which would slow a short command by a tenth.
 

@@ -6,8 +6,8 @@ leave-one-out errors at nearby rows has a smaller weight.  Rows far away count l
 
 The greatest latency of a run is caused by a stall.  Stalls differ from row to row, and no candidate
 predicts them.  A predicted maximum can be at most 100 % too low, but any factor too high.  So the
-blend lowers its prediction of a maximum.  Its interval is at most as wide as the greatest
-leave-one-out error.
+blend lowers its prediction of a maximum.  The half-width of the interval of a maximum is at most
+the greatest leave-one-out error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ For normally distributed errors, the ratio is 1.48.
 WIDEST = 20.0
 """Largest half-width of an interval in log time, which keeps low and high finite."""
 MOST_CORRECTION = 2.5
-"""Greatest factor by which intervals widen, since parameters were fitted to the same rows (assumed)."""
+"""Greatest widening of intervals because parameters were fitted to the same rows (assumed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,14 @@ class Blend:
     Parameters
     ----------
     candidates : array (candidates, rows)
-        Errors of each candidate; NaN if it makes no prediction.
+        Errors of each candidate; NaN if the candidate makes no prediction.
     plain, errors : array (rows,)
         Errors of the blend before and after its value is lowered.  Only maxima are lowered.
     disagreement : array (rows,)
         Mean distance of the candidates from the blend.
     left_out_row_weights : array (rows, rows)
-        Weight of each other row (column) in the prediction of a row; each line sums to 1.
+        Weights in the prediction of each left-out row: one line for each left-out row, one column
+        for each row from which it is predicted.  Each line sums to 1.
     is_maximum : bool
         Whether the metric is the greatest latency of a run, or the stall in it.
     constants : Constants
@@ -157,7 +158,7 @@ def _raw_row_weights(distances: Distances, constants: Constants) -> Floats:
 def _normalised(raw: Floats, equal: float, constants: Constants) -> Floats:
     """Scale the weights of rows at each site (n, rows) to a sum of 1, and mix in equal weights.
 
-    ``equal`` is the weight of each row in equal weights.
+    ``equal`` is the weight that each row would have if all rows had equal weights.
     """
     total, share = np.maximum(raw.sum(axis=1, keepdims=True), TINY), constants.everywhere
     return np.asarray((1.0 - share) * (raw / total) + share * equal)
@@ -215,8 +216,8 @@ class Widths:
     """Half-widths of 90 % intervals at any site, by conformal prediction from leave-one-out errors.
 
     Each error is divided by a local scale.  The scale is the mean error of nearby rows plus the
-    weighted disagreement of the candidates (alternative predictors).  It grows with the distance of
-    a site from the rows.
+    weighted disagreement of the candidates (alternative predictors).  The scale grows with the
+    distance of a site from the rows.
 
     Parameters
     ----------

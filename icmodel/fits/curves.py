@@ -31,7 +31,7 @@ METHODS = ("straight", "affine", "monotone", "monotone a byte", "local on", "cos
 - ``costs``: a cost per frame and a cost per byte, fitted to all points.
 """
 LEAST_POINTS = 2
-"""Least number of points through which a curve can be drawn."""
+"""Least number of points of a curve from which the candidates can predict."""
 
 
 class Curves:
@@ -58,8 +58,8 @@ class Curves:
         self.errors = _left_out([*self._curves.values()], log_time)
         """Leave-one-out error of each method at each row, (methods, rows).
 
-        To predict a row, all rows of its payload are left out.  The error is NaN if too few points
-        remain.
+        Each row is predicted without the rows of the same payload.  The error is NaN if too few
+        points remain.
         """
 
     def log_time(self, sites: Sites, modelled: Floats) -> Floats:

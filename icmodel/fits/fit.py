@@ -265,7 +265,7 @@ class Fitter:
         return None if unknown else TheoryPackets(goodput)
 
     def _like(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
-        """Find the fit of a similar metric, from whose kernels the search starts, or ``None``.
+        """Find a similar metric's fit, whose kernels start the search; ``None`` without such a fit.
 
         If the metric is fitted as a multiple of the median, the similar metric is the mean.  Otherwise
         it is the first metric of the same kind.  A fit with fewer rows than this metric is not used.
@@ -281,8 +281,8 @@ class Fitter:
     def _first_of_kind(self, metric: str) -> str:
         """Name of the first metric of the same kind: median, mean, or first by name.
 
-        For rates, it is the goodput.  The median comes first, since stalls in a run do not change it.
-        Mean and 99 % quantile are fitted as its multiples.
+        For rates, it is the goodput.  The median comes first, since stalls in a run do not change
+        it.  Mean and 99 % quantile are fitted as multiples of the median.
         """
         kind = next((kind for kind in KINDS if metric.startswith(kind)), None)
         if kind is None and metric.endswith(FLOWS):
@@ -445,8 +445,8 @@ def fit(
     log_time : array (rows,)
         Natural logarithm of a time [s], or of the ratio of two times, at each row.
     like : Fit, optional
-        Fit of a similar metric, from whose kernels the search for hyperparameters starts, to save
-        steps.  With at most ``MOST_ROWS`` rows, it is ignored.
+        Fit of a similar metric.  The search for hyperparameters starts from its kernels, which
+        saves steps.  If there are at most ``MOST_ROWS`` rows, ``like`` is ignored.
     hyperparameters : Hyperparameters, optional
         Hyperparameters that a former search found for the same rows; they replace the search.
     is_maximum : bool

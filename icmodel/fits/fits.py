@@ -29,7 +29,7 @@ class Fits:
     """Fits of a dataset's metrics; each fit is made on first use.
 
     ``kept`` holds hyperparameters of metrics that were fitted before.  Only other metrics need a
-    search, whose results are added to ``kept``.  ``watch`` is called after each fit.
+    search; its results are added to ``kept``.  ``watch`` is called after each fit.
 
     >>> import icmodel
     >>> from functools import partial
@@ -75,7 +75,7 @@ class Fits:
         return one is not None and one.is_packet_multiple
 
     def value(self, metric: str, where: Sites) -> Floats:
-        """Predict the value of a metric at n sites from its fit, (n,); NaN if it has no fit."""
+        """Predict the value of a metric at n sites, (n,); NaN if the metric has no fit."""
         key = (metric, *(getattr(where, field.name).tobytes() for field in fields(where)))
         if key not in self._values:
             fitted = self.fitted_metric(metric)
@@ -86,9 +86,9 @@ class Fits:
     def flowing(self, metric: str, where: Sites) -> Sites:
         """Add the throughput, computed from the fitted goodput, to the sites of a metric.
 
-        If the hosts are at their limit, the throughput equals the goodput.  A rate (b/s or 1/s)
-        would then be predicted from itself, so its sites get no throughput there.  Packet metrics
-        are an exception.
+        If the hosts are at their limit, the throughput equals the goodput, and a rate (b/s or 1/s)
+        would be predicted from itself.  So sites of rates at this limit get no throughput, except
+        for packet metrics.
         """
         if metric == "goodput_bps":
             return where

@@ -357,8 +357,8 @@ class Saturated:
     ) -> Floats:
         """Scale a statistic of the latency from the dataset's own wire to the slower wire.
 
-        The high covers two cases.  Either host stalls, or the fill of the buffers, stay as on the
-        dataset's own wire.
+        The high covers two cases.  In one case, hosts stall as long as on the dataset's own wire.
+        In the other case, the buffers are as full as on that wire.
 
         Parameters
         ----------
@@ -403,7 +403,8 @@ def saturated(
 
     A writer that is faster than the wire fills the buffers.  The mean fill is that of an M/M/1/K
     queue (L. Kleinrock, Queueing Systems I, 1975).  If writer and wire are equally fast, the mean
-    fill is one half.  The content on the dataset's own wire counts as this mean fill.
+    fill is one half.  The content on the dataset's own wire is assumed to be a mean fill of one
+    half.
 
     Parameters
     ----------
@@ -453,9 +454,10 @@ def level_of(ahead: Floats) -> Floats:
 def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
     """Estimate the memory of send buffers on the dataset's own wire [B], from unlimited rows.
 
-    Latency and goodput of a row imply a memory.  The estimate is the greatest of these, and at least
-    the documented size.  Rows of hosts that are not faster than the wire imply too little memory,
-    since these hosts do not fill their buffers.  ``packet_bytes`` is the payload of one packet.
+    Latency and goodput of a row imply a memory.  The estimate is the greatest of these memories,
+    but at least the documented size.  Rows of hosts that are not faster than the wire imply too
+    little memory, since these hosts do not fill their buffers.  ``packet_bytes`` is the payload of
+    one packet.
     """
     sender = SENDERS[protocol]
     goodput = {_place(p): p.value for p in data.of_metric("goodput_bps")}

@@ -1,9 +1,9 @@
 """Cost models: the time of a frame as a cost per frame, per byte and per packet.
 
-The costs of each protocol are fitted by non-negative least squares of the relative errors.  Hosts at
-their limit have other costs than hosts below it.  No cost is negative, so people can read the costs,
-and predictions can extrapolate them.  Gaussian processes over the residual then add how a
-configuration differs from its protocol, and the uncertainty.
+The costs of each protocol are fitted by non-negative least squares of the relative errors.  Hosts
+at their limit have other costs than hosts below it.  No cost is negative, so people can read the
+costs, and predictions can extrapolate them.  Gaussian processes over the residual then add two
+things: the difference of a configuration from its protocol, and the uncertainty.
 """
 
 from __future__ import annotations

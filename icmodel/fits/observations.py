@@ -341,9 +341,10 @@ def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, Floats]:
     """Estimate the relative variance of each row's mean, and the relative spread of its runs.
 
     Both arrays (n,) are relative to the value plus ``shift``, which is added before the logarithm.
-    The spread is a standard deviation.  From a few runs, it is uncertain, so its square is averaged
-    with the square of the pooled spread.  A single run has only the pooled spread.  The pooled spread
-    is the mean over all rows; before, each row is clipped at three times the median.
+    The spread is a standard deviation.  The spread of a few runs is uncertain, so its square is
+    averaged with the square of the pooled spread.  A single run has only the pooled spread.  To
+    pool the spread, the spread of each row is clipped at three times the median, and then averaged
+    over all rows.
     """
     size = [abs(p.value) + shift for p in points]
     stated = [
@@ -372,7 +373,7 @@ SHORT = 1.1
 """Ratio of a limited load to the goodput reached at this load, above which the row is in overload.
 
 The margin allows for frames that are lost or still queued at the end of a run (assumed).  A load is
-also close to capacity if the best goodput is at most this multiple of it.
+also close to capacity if the best goodput is at most this multiple of the load.
 """
 LEAST_LIMITED_RUNS = 10
 """Least number of limited runs from which a protocol's ratio of goodput to load is estimated.

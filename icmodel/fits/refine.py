@@ -1,4 +1,4 @@
-"""Draw curves from fits: measured curves get more points, also on both sides of packet breaks."""
+"""Draw curves (compute their points) from fits, at more payloads than the measured ones."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ LAST_BREAK_BYTES = 2**16
 
 
 class Refiner:
-    """Curves drawn from a dataset's fits, with a cache.
+    """Computation of curves from a dataset's fits, with a cache.
 
     Curves for other hosts or another link are scaled from curves for the dataset's own hosts.
     ``other`` holds the other hosts, and the function that computes how frames travel on their link.
@@ -333,7 +333,7 @@ class Refiner:
 
     @property
     def knows_buffers(self) -> bool:
-        """Whether send buffers can be predicted: on Ethernet slower than the dataset's own."""
+        """Whether send buffers can be predicted: only on a slower Ethernet than the dataset's."""
         return self.data.interconnect.kind == "ethernet" and self._rate_ratio < 1
 
     def _saturated(self, times: FrameTimes) -> Saturated | None:

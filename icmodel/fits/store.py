@@ -215,7 +215,7 @@ def read(folder: Path, seal: str) -> Kept | None:
     Raises
     ------
     DamagedFit
-        If a file exists and cannot be read.
+        If a file exists but cannot be read.
     """
     if not (folder / TEXT).is_file():
         return None

@@ -53,7 +53,7 @@ RATES_BPS = {
 Rates of InfiniBand and RapidIO are data rates of four lanes, after line coding.
 """
 ANY_RATE = {ETHERNET: 0.0, "roce": 10e9}
-"""Least line rate [b/s] of each kind of link that can have every requested rate; lower requested rates are left out."""
+"""Kinds of link that are compared at every requested rate, with the least rate [b/s]; lower rates are left out."""
 NEAR_RATE = 0.03
 """Greatest relative difference between a requested rate and the line rate of a compared InfiniBand or RapidIO link."""
 SAME_RATE = 1e-3
@@ -228,7 +228,7 @@ def payloads(points: Iterable[Point], framing: AnyFraming | None) -> tuple[int, 
     - the payload of one full packet
     - the payload with the greatest goodput
 
-    The largest payload replaces a missing one.
+    If one of the other payloads does not exist, the largest payload replaces it.
     """
     rows = [(point.payload_bytes, point) for point in points if point.payload_bytes is not None]
     flowing = [(size, point) for size, point in rows if point.metric == "goodput_bps"]

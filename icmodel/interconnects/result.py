@@ -51,8 +51,8 @@ class Source:
     result : CandidateResult
         Result of the best candidate.
     least_cores : int, optional
-        Least core count of a tried candidate with the outcome of ``result``. It is ``None`` for the outcome *not met*,
-        for theory, and if no candidate has a core count.
+        Least core count among the tried candidates that have the outcome of ``result``. It is ``None`` for the outcome
+        *not met*, for theory, and if no candidate has a core count.
     """
 
     ground: str

@@ -328,7 +328,7 @@ def work_notes(query: TableQuery, scenario: Scenario) -> Iterator[str]:
             )
             yield (
                 f"with the application's work, the {end} is the bottleneck: {units.format_bps(bound_bps, 4)}; without "
-                f"it, one of its cores needs {units.format_seconds(own_s, 3)} for a frame ({rule})"
+                f"this work, a core of the {end} needs {units.format_seconds(own_s, 3)} for a frame ({rule})"
             )
     if pace.by_receiver[0]:
         yield (

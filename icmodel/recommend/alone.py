@@ -1,7 +1,7 @@
 """Predict each variant of each stream alone (without other streams), by one prediction of an artificial system.
 
 In that system, every variant of every stream has its own copies of devices, switches and links. So no resource is
-shared. Of streams that differ only in their names, the system contains one.
+shared. If several streams differ only in their names, the system contains only one of them.
 """
 
 from __future__ import annotations

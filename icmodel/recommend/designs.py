@@ -218,7 +218,7 @@ def search_space(file: OpenSystem, models: Models, most: int = MOST_DESIGNS) -> 
             found.append(replace(scored, variants=indices))
     scored = ordered(joined(found))
 
-    # The variants of a network left out are unknown: count as many designs as in the file's own network.
+    # The variants in left-out networks are unknown. Count as many designs for each as in the file's own network.
     in_one = math.prod(len(index) for index in every[0])
     unexpanded = math.prod(len(parameter.options) for parameter in chosen) - len(expanded)
     contradictory = len(expanded) - len(sound)

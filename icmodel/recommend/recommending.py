@@ -46,7 +46,7 @@ MOST_BESIDE = 3
 Undecided designs with an overloaded resource are then left out.
 """
 TRIES = 12
-"""Greatest number of further designs to predict, per kind, in place of designs that are worse than their scores."""
+"""Greatest number of further designs to predict per kind; they replace designs with a worse prediction than score."""
 
 SEARCH = Work("search", "design")
 
@@ -236,8 +236,8 @@ class Checks:
         """Predict in full at most ``most`` designs on the Pareto front of the designs ``left``.
 
         A design whose full prediction has a worse verdict than ``verdict`` is removed. Then the front of the other
-        designs is predicted. All this predicts at most `TRIES` further designs. Returns the number of designs on the
-        last front that were not predicted.
+        designs is predicted. In total, at most `TRIES` further designs are predicted. Returns the number of designs on
+        the last front that were not predicted.
         """
         objectives = rounded(self.space.scores.objectives)
         tries = most + TRIES

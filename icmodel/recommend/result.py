@@ -149,7 +149,8 @@ class Recommendation:
     front : tuple of Checked
         Pareto front of the designs that meet every requirement, sorted by CPU.
     mends : tuple of Checked
-        Designs that meet every requirement with the fewest changes; empty if the file's own design meets them.
+        Designs that meet every requirement with the fewest changes; empty if the file's own design meets every
+        requirement.
     undecided : tuple of Checked
         Designs that may meet all requirements, with the measurements that would decide.
     nearest : tuple of Nearest

@@ -258,7 +258,7 @@ def packets(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.int64]:
 
     Examples
     --------
-    The largest UDP datagram takes 45 Ethernet packets, since each carries at most 1480 B of it.
+    The largest UDP datagram takes 45 Ethernet packets, since each packet carries at most 1480 B.
 
     >>> from icmodel.theory import ethernet
     >>> int(ethernet.packets(65507, ethernet.Framing("udp")))
@@ -340,8 +340,8 @@ def min_latency_s(
     switches, switch_latency_s : int, float
         Number of switches, and the latency of each [s].
     switching : "cut-through" or "store-and-forward"
-        A store-and-forward switch receives a whole packet before it sends it, which adds the time
-        of the longest packet.
+        A store-and-forward switch receives a whole packet before it sends the packet. This adds the
+        time of the longest packet.
 
     Examples
     --------

@@ -278,9 +278,9 @@ class Question(Document):
 class Candidate(Document):
     """Candidate: one way to carry the streams of a use case, with a scenario for each stream.
 
-    ``hosts`` is the number of hosts over which a device spreads its streams (default 1). Sets of cores in one host, each
-    with the scenario's core count ``cores``, also count as hosts. ``dataset`` names the dataset whose protocols and
-    options the scenarios use.
+    ``hosts`` is the number of hosts over which a device spreads its streams (default 1). Sets of cores in a single host
+    also count as hosts; each set has the scenario's core count ``cores``. ``dataset`` names the dataset whose protocols
+    and options the scenarios use.
     """
 
     name: Slug
@@ -373,7 +373,7 @@ class UseCase(Document):
                 )
 
     def _used_names(self) -> Iterator[tuple[str, str, Place, str]]:
-        """Yield each use of a name: its location in words, the name, its place in the file, and the part that defines it."""
+        """Yield each use of a name: location in words, name, place in the file, and kind of the named part."""
         yield "default_candidate", self.default_candidate, ("default_candidate",), "candidates"
         for i, device in enumerate(self.devices):
             where = f"a stream of the device {device.name}"
@@ -515,7 +515,7 @@ class UseCase(Document):
         return limit.stream or self.streams[0].name
 
     def streams_at(self, limit: Limit) -> int:
-        """Return the number of streams whose values a requirement adds up; 1 if it names no device.
+        """Return the number of streams whose values a requirement adds up; 1 if the requirement names no device.
 
         If a requirement names a device, the values of all its streams at one such device are added up. For samples,
         these are the values of the connections that carry the device's samples.

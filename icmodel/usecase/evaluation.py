@@ -286,7 +286,7 @@ class _CandidatePrediction:
             name
             for name, at in shared.items()
             if at is not None and at.is_full(capacities_bps, derived)
-            # times of a stream that may fall short are those of received data
+            # latencies of a stream with an allowed shortfall are those of received data
             if not case.stream(name).allowed_shortfall_ratio
         }
         answers = {
@@ -356,8 +356,8 @@ class _CandidatePrediction:
     ) -> tuple[Prediction, tuple[str, ...]]:
         """Limit the goodput of a prediction to the goodput that the stream produces.
 
-        The second result is a note if the stated rate exceeds the produced goodput. Predictions of samples are
-        unchanged: their goodput holds while they are sent, not on average.
+        The second result is a note if the stated rate exceeds the produced goodput. Predictions of sample streams are
+        unchanged, since their goodput holds only while samples are sent, not on average.
         """
         produced = needed_goodput(stream, self.derived)
         asked_bps = prediction.scenario.requested_goodput_bps

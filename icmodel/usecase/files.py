@@ -204,7 +204,7 @@ rate = "50 Hz"
 
 # Requirements. The limit is a quantity, or the name of a derived number.
 # kind is hard (limit latency_max_s), firm (limit latency_p99_s) or soft. The kind is only shown:
-# every requirement counts the same. If the data lack a quantile, the maximum is its upper bound.
+# every requirement counts the same. If a dataset lacks a quantile, the maximum is its upper bound.
 [[requirements]]
 name = "the stream arrives"
 metric = "goodput_bps"

@@ -44,7 +44,7 @@ class Interfaces:
     def shared(
         self, stream: str, loads: tuple[Load, ...], derived: Derivations
     ) -> SharedInterface | None:
-        """Return the busiest interface that a stream shares with other streams; ``None`` if no load has the stream."""
+        """Return the busiest interface that a stream shares with others; ``None`` if no load contains the stream."""
         busiest = max(
             (load for load in loads if stream in load),
             key=lambda load: _others_bps(stream, load, derived),
@@ -90,9 +90,10 @@ class SharedInterface:
     load: Load
 
     def is_full(self, capacities_bps: Mapping[str, Fraction], derived: Derivations) -> bool:
-        """Whether the streams of the interface need more than it carries; streams of unknown goodput do not count.
+        """Whether the streams need more goodput than the interface carries; streams of unknown goodput do not count.
 
-        Frames of all streams then wait in its queue, also those of a stream that gets what it needs.
+        Frames of all streams then wait in the queue of the interface, even frames of a stream that gets the goodput it
+        needs.
         """
         parts = (
             n * needed_goodput(name, derived).value / float(capacities_bps[name])
@@ -226,7 +227,7 @@ def _count(packed: Packed) -> int:
 
 
 def _spread(pieces: list[_Piece], count: int) -> tuple[Load, ...]:
-    """Spread streams over interfaces, so that the load of the fullest interface is the least that first fit finds.
+    """Spread streams over interfaces by first fit, with the load of the fullest interface as small as possible.
 
     The method is MULTIFIT of Coffman, Garey and Johnson, SIAM Journal on Computing 7, 1978.
     """
@@ -246,7 +247,7 @@ def _spread(pieces: list[_Piece], count: int) -> tuple[Load, ...]:
 
 
 BISECTIONS = 30
-"""Number of bisections of the size up to which the interfaces of a device are filled."""
+"""Number of bisection steps in the search for the size to which the interfaces of a device are filled."""
 
 
 def capacities_alone(answers: Mapping[str, Answer]) -> dict[str, Fraction]:

@@ -45,7 +45,9 @@ from icmodel.usecase.result import Answer, Finding, evidence_for, others_beyond
 
 DELAYED = ("latency_", "rtt_half_", "rtt_")
 """Prefixes of metrics that include the delay of the path; a round trip includes the delay twice."""
-FULL_INTERFACE = "the streams of its interface need more than it carries, so its queue may be full"
+FULL_INTERFACE = (
+    "the streams at the interface need more goodput than it carries, so its queue may be full"
+)
 """Reason why a latency has no upper end although the stream gets what it needs."""
 CAPACITIES = ("wire", "benchmark", "share", "application_send", "application_recv")
 """Names of the goodput bounds that do not depend on the requested rate."""
@@ -167,7 +169,7 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
 
 
 def of_last_frame(latency: Estimate, samples_bytes: float, scenario: Scenario) -> Estimate:
-    """Latency of all samples of a connection: that of a frame, and the time from the first frame to the last.
+    """Latency of all samples of a connection: latency of a frame, plus the time from the first frame to the last.
 
     The frames are sent at the rate of the scenario.
     """
@@ -184,7 +186,7 @@ def of_last_frame(latency: Estimate, samples_bytes: float, scenario: Scenario) -
 
 
 def _with_end_margin(verdict: Verdict) -> Verdict:
-    """Set the margin of a decided verdict without a value to the margin of the bound that decides."""
+    """If a decided verdict has no value, set its margin to the margin of the bound that decides."""
     estimate, requirement = verdict.estimate, verdict.requirement
     if not estimate.absent or verdict.outcome == UNDECIDED:
         return verdict
@@ -257,9 +259,9 @@ def _rate_text(scenario: Scenario) -> str:
 
 
 def no_rate(trial: Trial) -> str:
-    """Return a sentence that no frame rate achieves a required goodput.
+    """Say in a sentence that no frame rate achieves a required goodput.
 
-    It also states the greatest goodput at the payload, and whether a rate may still achieve the requirement.
+    The sentence also states the greatest goodput at the payload, and whether a rate may still achieve the requirement.
     """
     frames = f"with frames of {trial.payload_bytes} B"
     greatest = trial.goodput(None)
@@ -287,7 +289,7 @@ def as_one_connection(scenario: Scenario, model: Model) -> Scenario:
 
 
 def at_full_interface(answer: Answer) -> Answer:
-    """Leave the latencies of an answer open upwards, since the streams of its interface need more than it carries."""
+    """Remove the upper ends of latencies, since the streams at the interface need more goodput than it carries."""
     if answer.prediction is None:
         return answer
     metrics = {

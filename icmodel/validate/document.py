@@ -109,7 +109,7 @@ def records(found: Validation) -> Iterator[dict[str, object]]:
 def estimates(found: Validation) -> dict[str, object]:
     """Convert all test rows and their predictions to the JSON form of ordinary predictions.
 
-    A workbook makes its sheets of intervals, bases and sources from this form.
+    The sheets of intervals, bases and sources in a workbook are made from this form.
     """
     predicted: dict[str, dict[str, dict[str, object]]] = {}
     rows = []

@@ -142,8 +142,8 @@ def leave_a_break_out(
     """Make a fold for each curve and packet break, which leaves out the two points next to the break.
 
     A packet break is a payload above which a frame needs one more packet. The two points have the greatest measured
-    payload up to the break, and the least one above it. If all points of a curve are on one side of a break, there is
-    no fold.
+    payload up to the break, and the least one above it. If all points of a curve are on one side of a break, this curve
+    and break have no fold.
 
     Parameters
     ----------
@@ -410,7 +410,7 @@ def answers(
         model = Model(fold.train, variant, cache=False, constants=constants)
     except IcmodelError as error:
         return tuple(absent(str(error)) for _ in fold.test)
-    # Copies hold their texts without the model, which takes 130 MB for a fold of lab-1g-2026.
+    # A copy holds its texts, but not the model. The model takes 130 MB for a fold of lab-1g-2026.
     found = tuple(replace(one) for one in answers_of(model, fold.train, fold.test, metrics))
     if model.variant == "hybrid":
         del model

@@ -223,7 +223,7 @@ class Partition:
     trained : collection of Key, optional
         Keys of the training points, if test rows can repeat training points, as held-out runs can.
     full_bps : float
-        Load that ends the load bands [b/s].
+        Load that corresponds to the fraction 1 of the load bands [b/s].
     """
 
     data: Dataset
