@@ -34,8 +34,8 @@ APOSTROPHE = "'"
 def harmless(text: str) -> str:
     """Escape a text for a cell of a CSV file, so that no spreadsheet program runs it as a formula.
 
-    A text that begins like a formula gets an apostrophe in front, unless it is a number.  A text that begins with
-    apostrophes and then like a formula gets one more apostrophe.  So `plain` can restore every text.
+    A text that begins like a formula gets an apostrophe in front, unless it is a number.  If a text has apostrophes
+    before such a beginning, it gets one more apostrophe.  So `plain` can restore every text.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 
 class Mistake(NamedTuple):
-    """One mistake of a file: a sentence that names its place, and its line if the line is known."""
+    """One mistake of a file: a sentence that names the wrong key or table, and the line in the file if it is known."""
 
     message: str
     line: int | None = None
@@ -136,7 +136,7 @@ Place = tuple[int | str | None, ...]
 A table's name may replace its number.  None stands for every table of a list.
 """
 NODES = "nodes"
-"""Key in a place that covers both devices and switches."""
+"""Key that stands for both devices and switches in a place."""
 AT_LINE = re.compile(r"\(at line (\d+), column (\d+)\)")
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^]\[]+?)\s*\]")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
@@ -152,13 +152,13 @@ class Fault(NamedTuple):
     text : str
         Sentence with the mistake, the value and the fix.
     place : Place
-        The wrong value.
+        Place of the wrong value.
     needs : tuple of Place
-        Values on which the mistake depends.  If such a value is wrong, the mistake is left out.
+        Places of values on which the mistake depends.  If such a value is wrong, the mistake is left out.
     cause : str
         Cause of the mistake.  If several mistakes have the same cause, only the first is kept.
     also : tuple of Place
-        Further values that are unknown because of the mistake.
+        Places of further values that are unknown because of the mistake.
     """
 
     text: str
@@ -184,14 +184,14 @@ def refuse(faults: Iterable[Fault]) -> None:
 
 @dataclass
 class Mistakes:
-    """Mistakes of one file so far.
+    """Mistakes found in one file so far.
 
     Parameters
     ----------
     file : str
         Name of the file in messages.
     toml : str
-        Text of the file, in which the lines are found.
+        Text of the file; the line of each mistake is looked up in it.
     document : mapping
         Parsed text.
     """
@@ -200,9 +200,9 @@ class Mistakes:
     toml: str = ""
     document: Mapping[str, Any] = field(default_factory=dict)
     numbers: dict[str, list[int]] = field(default_factory=dict, init=False)
-    """The tables that are still checked, by the name of their list, as indices in the file.
+    """Name of a list of tables -> indices in the file of the tables that are still checked.
 
-    All tables of a list without an entry are checked.
+    If a list has no entry, all its tables are checked.
     """
     _found: dict[str, Mistake] = field(default_factory=dict, init=False)
     _wrong: list[Place] = field(default_factory=list, init=False)
@@ -213,7 +213,7 @@ class Mistakes:
         return bool(self._found)
 
     def add(self, fault: Fault) -> bool:
-        """Add a mistake, unless it follows from an earlier one; return whether it was added."""
+        """Add a mistake, unless it follows from an earlier mistake; return whether it was added."""
         place, *needs = (self._numbered(one) for one in (fault.place, *fault.needs))
         known = fault.cause in self._causes or any(
             related(one, wrong) for one in (place, *needs) for wrong in self._wrong
@@ -246,7 +246,7 @@ class Mistakes:
             self.add(Fault(str(error), place, needs))
 
     def number_in_file(self, part: str, number: int) -> int:
-        """Convert a number among the checked tables of a list to the number in the file; both count from 0."""
+        """Convert the index of a table among the checked tables of its list to its index in the file."""
         return self.numbers[part][number] if part in self.numbers else number
 
     def left_out(self, part: str) -> bool:
@@ -269,10 +269,7 @@ class Mistakes:
         raise refusal
 
     def _numbered(self, place: Place) -> Place:
-        """Replace the table in a place by its number in the file.
-
-        The place names the table by its name, or by its number among the checked tables.
-        """
+        """Replace the table of a place (its name, or its number among the checked tables) by its number in the file."""
         if len(place) < 2:
             return place
         part, which, *rest = place

@@ -17,7 +17,7 @@ from icmodel.requirement import while_all_passes
 
 LATENCY = "latency_mean_s"
 AT_ONCE, CAPTURED = "message_latency_s", "message_latency_paced_s"
-"""Names of the latency metrics of a whole message: complete before it is sent, and sent while it is captured."""
+"""Names of the latency metrics of a whole message: for a complete message, and for one sent while it is captured."""
 MESSAGE_METRICS = (AT_ONCE, CAPTURED)
 
 

@@ -45,7 +45,7 @@ DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 3], [4, 1])
 MOST_POINTS = 100_000
 """Greatest number of points of a plot."""
 WIDE = 50
-"""Ratio of the greatest to the least number on an axis, above which the axis may be logarithmic."""
+"""If the greatest number on an axis is more than this many times the least, the axis may be logarithmic."""
 
 
 @dataclass(frozen=True)

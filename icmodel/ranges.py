@@ -21,7 +21,7 @@ ROUNDING = 2
 The error occurs if the rate was itself computed from a goodput.
 """
 EXPONENT = 0x7FF0_0000_0000_0000
-"""Bits of the exponent in a float of 64 bits."""
+"""Mask of the exponent bits in a float of 64 bits."""
 WORK_PREFIX = "app_"
 """Prefix of the names of parameters that describe the application's work."""
 WORK = ("app_send_s", "app_recv_s", "app_send_s_per_byte", "app_recv_s_per_byte")
@@ -182,7 +182,7 @@ def requested_goodput(rate_fps: Any, payload_bytes: Any) -> Any:
 
     request = np.asarray(rate_fps * payload_bytes * 8, dtype=float)
     whole = np.rint(request)
-    # The power of two at or below each request: np.spacing is 2**-52 of it, but takes three times as long.
+    # The power of two at or below each request: np.spacing(request) * 2**52 is equal, but takes three times as long.
     power = (request.view(np.int64) & EXPONENT).view(float)
     with np.errstate(invalid="ignore"):  # inf - inf
         return np.where(np.abs(request - whole) <= power * (ROUNDING * 2.0**-52), whole, request)

@@ -136,7 +136,7 @@ class Where(NamedTuple):
     overloaded : bool
         Whether the curve describes streams with a requested rate above the capacity.
     options : mapping, optional
-        Requested options, if the rows have other options.
+        Requested options, if they differ from the options of the curve's rows.
     """
 
     extend: bool = False
@@ -355,7 +355,7 @@ TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "app_send_per_byte": ("app_send_s_per_byte", units.parse_seconds_per_byte),
     "app_recv_per_byte": ("app_recv_s_per_byte", units.parse_seconds_per_byte),
 }
-"""Parameters given as texts with a unit, by name: the SI name of the parameter, and the parser of the text."""
+"""Name of a parameter given as a text with a unit -> SI name of the parameter, and parser of the text."""
 SI_NAMES = frozenset({"protocol", *VALID_RANGES})
 """SI names of all parameters of a question except the options."""
 PARAMETERS = (*sorted({*SI_NAMES, *TEXT_SPELLINGS}), "options")

@@ -243,7 +243,7 @@ def least_met_fps(trial: Trial) -> int | None:
 
 
 def _doubling_rates(least: int, greatest: int) -> Iterator[int]:
-    """Yield the rates to try: the least, then rates at doubling distances from it, then the greatest."""
+    """Yield the rates to try: the least rate, rates at doubling distances from it, and the greatest rate."""
     yield least
     step = 1
     while least + step < greatest:

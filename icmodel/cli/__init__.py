@@ -130,7 +130,7 @@ def icmodel(
     """Predict whether an interconnect carries a use case: goodput, latency, CPU load and loss.
 
     Write every quantity with its unit ("9.4 Gb/s", "64 KiB", "50 us", "6700/s"). Every answer names
-    its basis. Exit codes: 0 done and every requirement met, 1 a requirement not met, 3 undecided,
+    its basis (kind of evidence). Exit codes: 0 done and every requirement met, 1 a requirement not met, 3 undecided,
     2 the question was wrong or the data are damaged.
 
     \b
@@ -199,7 +199,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 def report_unexpected(error: Exception, words: Sequence[str]) -> int:
     """Report an error that no command handles, and return the exit code.
 
-    It is Ctrl-C in an import, a full disk, or a defect of icmodel.
+    The error is Ctrl-C during an import, a full disk, or a defect of icmodel.
     """
     cause: BaseException | None = error
     while cause is not None:
@@ -215,7 +215,7 @@ def report_unexpected(error: Exception, words: Sequence[str]) -> int:
         raise error
     sentence = (
         f"icmodel has a defect, {type(error).__name__}: {' '.join(str(error).split())}; please "
-        "report it with what ICMODEL_TRACEBACK=1 prints"
+        "report it with the traceback that ICMODEL_TRACEBACK=1 prints"
     )
     return _fail("Defect", sentence, DEFECT, words)
 
@@ -238,7 +238,7 @@ def with_option(sentence: str, words: Sequence[str]) -> str:
 
 
 def usage_sentence(error: Exception, words: Sequence[str]) -> str:
-    """Return typer's error about a command line as one sentence. It ends with the help command to read."""
+    """Return typer's error about a command line as one sentence, which ends with the command that prints the help."""
     message: str = error.format_message()  # type: ignore[attr-defined]
     message = " ".join(message.split()).replace(". Did you mean", ", did you mean").rstrip(".?")
     context = getattr(error, "ctx", None)
@@ -260,7 +260,7 @@ def _fail(
 ) -> int:
     """Print an error on standard error; with ``--json`` also as a document on standard output.
 
-    The key ``where`` of the document is the place in a file. If the error names no place, it is the command.
+    The key ``where`` of the document is the place in a file. If the error names no place, the key is the command.
     """
     if "--json" in words:
         place = _PLACE.search(sentence)

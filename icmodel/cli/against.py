@@ -1,7 +1,8 @@
 """Options ``--against`` and ``--update``: compare a result with an earlier one, for example in nightly runs.
 
 A result is the JSON document of ``icmodel evaluate --json`` or ``icmodel system --json``. A JSON file of ``-o`` has the
-same keys. Only the two documents are compared, so the dataset and the use case of the earlier result may be missing.
+same keys. Only the two documents are compared, so the dataset and the use case of the earlier result need not exist any
+more.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def emit_judged(
     output: Path | None,
     masthead: Masthead,
 ) -> int:
-    """Write and print a judged result, or its changes since an earlier one. Return the exit code.
+    """Write and print a judged result, or its changes since an earlier result. Return the exit code.
 
     Parameters
     ----------
@@ -341,7 +342,7 @@ class _Result:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> _Result:
-        """Read the compared parts of a document; a damaged one raises KeyError, TypeError or ValueError."""
+        """Read the compared parts of a document; a damaged document raises KeyError, TypeError or ValueError."""
         verdict = document["verdict"]
         OUTCOMES.index(verdict)
         names: tuple[str, ...] = ("variants",)

@@ -29,7 +29,7 @@ app = make_app()
 DEFAULT_TOPOLOGY = "direct-1g"
 """Default test network of ``icmodel calibrate``.
 
-The rate of this network is limited, since the latency of a loaded virtual cable without a limit is unsteady.
+The rate of this network is limited: without a limit, the latency of a loaded virtual cable is unsteady.
 """
 UNDECIDED = 3
 """Exit code of ``icmodel calibrate`` if the budget ended before the target error was reached."""
@@ -123,7 +123,7 @@ class CalibrationOptions:
     cores: int = option_field("N", "Number of cores to use on each host.", default=1)
     window: str = option_field("TIME", "Length of one measurement run.", default="2 s")
     most_steal: str | None = option_field(
-        "SHARE", "Ignore runs that lost more than this share of a core to the hypervisor."
+        "SHARE", "Exclude runs from which the hypervisor took more than this share of a core."
     )
     seed: int = option_field("N", "Seed of the random generator that chooses runs.", default=1)
     variant: str = option_field("NAME", "Variant of the model to score.", default="hybrid")
@@ -195,7 +195,7 @@ def calibrate(
 
 
 def exit_code(made: Calibration, *, has_target: bool) -> int:
-    """Return the exit code of a calibration: that of the use case's verdict, or of the target error."""
+    """Return the exit code: the verdict on the use case, or without a use case whether the target error was reached."""
     verdict = made.result.progress.verdict
     if verdict:
         return {MET: 0, NOT_MET: 1}.get(verdict, UNDECIDED)

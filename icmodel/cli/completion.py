@@ -112,7 +112,7 @@ def walk(top: object) -> Iterator[Command]:
 
 
 def offered_values() -> dict[str, tuple[str, ...]]:
-    """Return the offered values, by option or by placeholder of an argument."""
+    """Return the values that completion offers, by option or by placeholder of an argument."""
     from icmodel.dataset import VARIANTS, catalogue, load
     from icmodel.system import system_names
     from icmodel.usecase import load_usecase, usecase_names
@@ -159,7 +159,7 @@ def sentence(text: str) -> str:
 
 
 def options_by_values(commands: tuple[Command, ...]) -> dict[tuple[str, ...], list[str]]:
-    """Return the options by their list of offered values, each with its command: ``icmodel predict:--dataset``."""
+    """Group options with equal offered values. An option is written with its command: ``icmodel predict:--dataset``."""
     places: dict[tuple[str, ...], list[str]] = {}
     for command in commands:
         for option in command.options:

@@ -89,7 +89,7 @@ def list_all(*, as_json: AsJson = False, output: Output = None) -> None:
 # --- show -------------------------------------------------------------------------------------
 
 MOST_VALUES = 8
-"""Maximum number of listed values of an axis. With more values, the count, the least and the greatest are shown."""
+"""Maximum number of listed values of an axis. With more values, only their count, the least and the greatest are shown."""
 NOISE_METRICS = (
     "goodput_bps",
     "frames_per_s",
@@ -311,7 +311,7 @@ def rows_table(data: Dataset, rows: list[Point]) -> Table[str]:
 
 @app.command(short_help="Check your own dataset.")
 def check(folder: Name, *, seal: Seal = False, as_json: AsJson = False) -> None:
-    """Check a dataset: every key of dataset.toml, every row of points.csv, and the seal.
+    """Check a dataset: every key of dataset.toml, every row of points.csv, and the seal (its hash).
 
     If no other error is found, --seal writes the hash of points.csv into dataset.toml.
 

@@ -67,7 +67,7 @@ class FoldOptions:
         "Property of the environment that becomes an option axis, e.g. kernel; can be repeated.",
     )
     most_steal: str | None = option_field(
-        "SHARE", "Exclude runs that lost more than this share of a core to the hypervisor."
+        "SHARE", "Exclude runs from which the hypervisor took more than this share of a core."
     )
     withhold: list[str] | None = option_field(
         "NAME", "Remove this property of the hosts from the records; can be repeated."

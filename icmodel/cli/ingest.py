@@ -57,7 +57,7 @@ LabelsFile = Annotated[
     option(
         "labels",
         "FILE",
-        "TOML file with labels (facts missing in result files), by file name or pattern.",
+        "TOML file with labels (facts that result files lack) for each file name or pattern.",
     ),
 ]
 OwnWorkOver = Annotated[
@@ -65,7 +65,7 @@ OwnWorkOver = Annotated[
     option(
         "own-work-over",
         "NAME",
-        "Reference dataset of the same hosts; prints the tool's own time per frame beyond the reference.",
+        "Dataset measured on the same hosts. Prints the time per frame that the tool adds, compared with this dataset.",
     ),
 ]
 OwnWorkAt = Annotated[
@@ -73,7 +73,7 @@ OwnWorkAt = Annotated[
     option(
         "own-work-at",
         "END",
-        "End at which the tool adds its time per frame: send or recv.",
+        "Host at which the tool adds this time per frame: send or recv.",
         "send",
     ),
 ]
@@ -110,8 +110,8 @@ def ingest(
     Intel's MPI benchmarks. Tables (CSV, XLSX) need --map.
 
     Labels add missing facts, such as sockperf's payload. Options label all files; a TOML file (--labels)
-    labels files by name. A file is refused if it is damaged, contradicts itself, or exceeds the line rate
-    (--line-rate). Then the answer names the file and uses the other files, and the exit code is 2.
+    labels files by name. A file is refused if it is damaged, contradicts itself, or states a goodput above
+    --line-rate. The answer then names the refused file and uses the other files, and the exit code is 2.
 
     \b
     icmodel ingest runs/*.json --line-rate "10 Gb/s" -o my-link
@@ -170,7 +170,7 @@ def _command(
     description: DatasetOptions,
     name: str,
 ) -> str:
-    """Return the command line that rebuilds the dataset in the folder of the files."""
+    """Return the command line that rebuilds the dataset; it is for a shell in the folder of the files."""
     words = ["icmodel", "ingest", *sorted({file.name for file in files})]
     for key, value in {**options, **given_options(labels), **given_options(description)}.items():
         for one in value if isinstance(value, list) else [value]:

@@ -70,7 +70,7 @@ def make_app(group: type[TyperGroup] = TyperGroup) -> typer.Typer:
 
 
 def option(name: str, metavar: str, text: str, default: str = "", **more: Any) -> Any:
-    """Make a command-line option with a value. The help states ``default``. Typer receives ``more``."""
+    """Make a command-line option with a value. The help states ``default``. ``more`` is passed to typer."""
     shown = f"{text} [default: {default}]" if default else text
     return typer.Option(f"--{name}", metavar=metavar, help=shown, show_default=False, **more)
 

@@ -177,7 +177,7 @@ def bullets(lines: Iterable[str]) -> tuple[str, ...]:
 def write_csv(records: Iterable[Mapping[str, object]], file: TextIO) -> None:
     """Write records as CSV with a header.
 
-    ``None`` becomes an empty cell. No spreadsheet reads a written text as a formula.
+    ``None`` becomes an empty cell. Texts are escaped, so that no spreadsheet reads them as formulas.
     """
     import csv
 
@@ -338,7 +338,7 @@ def write_workbook(
 def cell_of(value: object) -> str | float | None:
     """Convert a value to a spreadsheet cell.
 
-    Numbers stay numbers. Other values become their text in the CSV file.
+    Numbers stay numbers. Other values become the same text as in a CSV file.
     """
     if value is None or isinstance(value, str):
         return value

@@ -341,7 +341,7 @@ def fit_notes(notes: Iterable[str], room: float) -> Iterator[str]:
 # --- the full answer --------------------------------------------------------------------------
 
 SHARED = 3
-"""A note of at least this number of metrics is printed once, below the table."""
+"""If at least this number of metrics share a note, the note is printed once, below the table."""
 
 
 def full_sections(prediction: Prediction) -> Iterator[Section]:

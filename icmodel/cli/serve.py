@@ -30,7 +30,7 @@ Host = Annotated[
     option(
         "host",
         "ADDRESS",
-        "Address to listen on. Beyond loopback, every request needs the token of the printed address.",
+        "Address to listen on. If it is not loopback, every request needs the token in the printed address.",
         "127.0.0.1",
     ),
 ]

@@ -273,7 +273,7 @@ def _estimate_text(name: str, estimate: tuple[Any, ...], *, marked: bool) -> str
 CHARTED = ("goodput_bps", "cpu_send", "cpu_recv")
 """Metrics in the charts of a sweep's workbook, besides mean times."""
 WIDE = 50
-"""Least ratio of greatest to least swept value for a logarithmic axis of a chart."""
+"""If the greatest swept value is at least this many times the least, the chart has a logarithmic axis."""
 
 
 def write_grid_workbook(columns: Columns, path: Path, progress: Progress | None = None) -> None:

@@ -222,7 +222,7 @@ def show(name: SystemName, *, as_json: AsJson = False, output: Output = None) ->
 def new(name: NewName, *, output: Output = None) -> None:
     """Write a commented system to start from, as NAME.toml or as the file of -o.
 
-    It can be predicted unchanged. An existing file is never overwritten.
+    The new system can be predicted unchanged. An existing file is never overwritten.
 
     \b
     icmodel system new my-system

@@ -131,7 +131,7 @@ def requirements_body(
 ) -> Table[str] | tuple[str, ...]:
     """Return a table of verdicts, with a row for each requirement of a system.
 
-    A row shows the worst stream, and the number of streams with its verdict.
+    A row shows the worst stream, and the number of streams with the same verdict.
     """
     if not judged:
         return ("none; every stream sends at unlimited rate",)
@@ -199,7 +199,7 @@ def streams_table(groups: dict[str, list[StreamPrediction]]) -> Table[str]:
 
 
 def _worst_text(metric: str, streams: Sequence[StreamPrediction]) -> str:
-    """Return the worst value of a metric among streams as text: the least goodput; the greatest of other metrics."""
+    """Return the worst value of a metric among streams as text: the least goodput, the greatest for other metrics."""
     if grows(metric, streams):
         return "grows"
     worst = worst_estimate(metric, streams)

@@ -135,7 +135,7 @@ def usecase_sections(case: UseCase) -> Iterator[Section]:
 def new(name: NewName, *, output: Output = None) -> None:
     """Write a commented use case to start from, as NAME.toml or as the file of -o.
 
-    It can be evaluated unchanged. An existing file is never overwritten.
+    The new use case can be evaluated unchanged. An existing file is never overwritten.
 
     \b
     icmodel usecases new my-use-case

@@ -93,7 +93,7 @@ class FoldChoice:
         "all",
     )
     worst: str = option_field(
-        "N", "Number of rows to list per metric, those with the greatest errors.", default="5"
+        "N", "Number of rows with the greatest errors to list per metric.", default="5"
     )
     runs: str | None = option_field(
         "DATASET", "Dataset whose held-out runs are scored.", "the dataset's own"

@@ -42,7 +42,7 @@ Scale = Annotated[
     option(
         "scale",
         "K",
-        "Slow-down factor: divides all rates by K, and multiplies all periods by K.",
+        "Slow-down factor K: all rates are divided by K, all periods multiplied by K.",
         "the least that fits this machine",
     ),
 ]

@@ -217,7 +217,7 @@ def curve(
         grid = model.predict_many(outside=outside, metrics=(metric,), **arrays)
     except OutOfDomain:
         if not beyond:
-            # A single point has a plainer error message.
+            # The error message for a single point is plainer.
             first = replace(here, payload_bytes=int(xs[0])) if over == "payload" else here
             model.predict(first, outside="refuse" if outside == "nan" else outside)
             raise

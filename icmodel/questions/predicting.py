@@ -120,7 +120,7 @@ def solve_for(
     Raises
     ------
     OutOfDomain
-        If the whole goodput interval reaches ``goodput_bps`` for no value of the parameter.
+        If no value of the parameter lifts the whole goodput interval to ``goodput_bps``.
     """
     from icmodel.solve import SOLVERS, solved  # rarely needed
 
@@ -176,7 +176,7 @@ def answer_columns(
     Raises
     ------
     OutOfDomain
-        If no dataset has one of the protocols, or no combination can answer.
+        If a protocol is in none of the datasets, or no combination can answer.
     """
     for name in protocols:
         if not any(name in data.protocols for data in datasets):

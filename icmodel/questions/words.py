@@ -175,7 +175,7 @@ def parse_key_values(texts: list[str] | None) -> dict[str, str]:
 
 
 def split_names(texts: list[str] | None) -> list[str]:
-    """Return the names of a repeated option or between commas, each name once.
+    """Return the names in a repeated option or in a text with commas, each name once.
 
     Raises
     ------

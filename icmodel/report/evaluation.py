@@ -110,7 +110,7 @@ MEANINGS = {
     "tabulated": "printed in a table or a published result file of the source",
     "stated": "a sentence of the source",
     "theory": "follows from the format of the frames and the rate of the wire",
-    "derived": "computed from such numbers by a named rule",
+    "derived": "computed from other numbers by a named rule",
     "interpolated": "between benchmarked points",
     "assumed": "a rule of the dataset's README, with a wide range",
     EXTRAPOLATED: "beyond the benchmarked points",
@@ -385,9 +385,9 @@ def _notes(candidate: CandidateResult) -> Iterator[str]:
 
 LATENCIES = ("latency_mean_s", "rtt_half_mean_s", "rtt_mean_s")
 CPUS = ("cpu_recv", "cpu_send", "cpu_recv_cores", "cpu_send_cores")
-"""Latency and CPU metrics to plot. Each tuple gives one plot.
+"""Latency and CPU metrics to plot. Each tuple gives one plot, of the metric that has a requirement.
 
-The plot shows a metric with a requirement. Without one, it shows the first metric with a value.
+If no metric of the tuple has a requirement, the plot shows the first metric with a value.
 """
 
 

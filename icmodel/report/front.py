@@ -83,7 +83,7 @@ def basis_text(basis: str, rule: str = "") -> str:
 
 
 def more_requirements(outcomes: Sequence[str], where: str) -> str:
-    """Return a sentence with the number of further requirements in the appendix, by outcome; empty without any.
+    """Return a sentence with the number of further requirements in the appendix, by outcome; empty if there are none.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ COST = "not stated: a use case has no costs, but a system file may state them"
 MOST_OPEN = 2
 """Maximum number of doubts about undecided requirements on a first page. The limit leaves room for other doubts."""
 MOST_DATASETS = 3
-"""A first page prints the hashes of at most this number of datasets. With more datasets, it prints none."""
+"""Maximum number of datasets with hashes on a first page. With more datasets, the page prints no hashes."""
 
 
 # --- an evaluation ----------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def parts(answer: Answer, model: Model | None = None) -> Table:
 
 
 def goodput_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
-    """Return three texts on a stream's goodput: the bound of the network, the reach of the hosts, and the request."""
+    """Return three texts on a stream's goodput: the bound by the network, the rate that hosts reach, and the request."""
     bounds = {} if answer.prediction is None else answer.prediction.bounds
     scenario = answer.scenario
 

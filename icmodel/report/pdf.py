@@ -25,7 +25,7 @@ from icmodel.requirement import SIGNS
 
 EXTRA = "pip install 'icmodel[pdf]'"
 NO_GLYPH = "could not be displayed"
-"""Part of typst's error message about a character in no font. Only PDF/UA-1 makes this an error."""
+"""Part of typst's error message about a character that no font contains; an error for PDF/UA-1 files only."""
 LONGEST_WORD = 24
 """Maximum length of a word that is not broken at the end of a line [characters]."""
 WIDE_PX = 900.0
@@ -65,7 +65,7 @@ def page_images(content: Page, ppi: float = 72.0) -> list[bytes]:
 def typst() -> Any:
     """Import and return the module typst.
 
-    Its type is Any, since typst's type stubs lack some options.
+    The return type is Any, since typst's type stubs lack some options.
 
     Raises
     ------

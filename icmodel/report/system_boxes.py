@@ -20,7 +20,7 @@ from icmodel.system.prediction.result import DevicePrediction, PortPrediction
 MOST_MEMBERS = 8
 """Maximum size of a group with a box for each member. A larger group is one box with its size."""
 MOST_BOXES = 40
-"""Maximum number of boxes in a drawing; `shape` merges nodes until it is kept, if possible."""
+"""Maximum number of boxes in a drawing; `shape` merges nodes until no more boxes remain, if possible."""
 NOT_JUDGED = "not judged"
 """Outcome of a stream without a requirement."""
 FRONT_BOXES = 12
@@ -241,7 +241,7 @@ def summarise(found: SystemPrediction, most_boxes: int = MOST_BOXES) -> Summary:
 
 
 def outcomes(found: SystemPrediction) -> dict[str, str]:
-    """Return the verdict on each stream: the worst of its requirements, or `NOT_JUDGED` without any."""
+    """Return the verdict on each stream: the worst of its requirements, or `NOT_JUDGED` without requirements."""
     judged = group_by_key(
         (one.stream, one.verdict.outcome) for one in found.judged if not one.device
     )
@@ -447,7 +447,7 @@ def order_rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]
 def place_boxes(
     rows: list[list[int]], pairs: Sequence[Pair], sides: Sequence[Pair], bent: set[Pair]
 ) -> tuple[Place, ...]:
-    """Return the rectangle of each box. ``bent`` holds each (column, side) with cables within the column."""
+    """Return the rectangle of each box. ``bent`` holds each (column, side) with cables between boxes of that column."""
     lanes: dict[Pair, int] = {}
     for pair, at in zip(pairs, sides, strict=True):
         for end in zip(pair, at, strict=True):

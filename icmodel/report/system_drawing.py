@@ -45,7 +45,7 @@ ABOVE_LEGEND = 26.0
 LEAST_WIDTH = 560.0
 """Least width of a system drawing [px]. The legend needs this width."""
 UNLIMITED_BPS = 1e9
-"""Rate of an unlimited stream for the arrangement of boxes [b/s]; assumed."""
+"""Assumed rate of a stream without a rate limit [b/s]; it is used only to arrange the boxes."""
 
 
 def system_svg(found: SystemPrediction) -> str:
@@ -169,7 +169,7 @@ LOADS = ((0.0, "idle"), (0.25, "to 25 %"), (0.5, "to 50 %"), (0.75, "to 75 %"), 
 """Colour classes of cables: greatest load of each class, and its text in the legend."""
 BEYOND = "over 100 % requested"
 THINNEST, THICKEST = 1.5, 8.0
-"""Least and greatest thickness of a drawn cable [px]. Cables of at most 100 Mb/s have the least."""
+"""Least and greatest thickness of a drawn cable [px]. Cables of at most 100 Mb/s have the least thickness."""
 OFF = (6.0, 5.0)
 """Distances of a cable's load text from the box and from the cable [px]."""
 

@@ -189,8 +189,8 @@ def parts_table(found: SystemPrediction) -> Iterator[Table]:
 def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
     """Yield a row of texts for each latency requirement: the greatest latency bound of its streams, by part.
 
-    If the time of a host is unknown, the row shows ``from`` and the sum of the known parts. A latency stated by the
-    device at the other end then is the known part of the hosts.
+    If the time of a host is unknown, the row shows ``from`` and the sum of the known parts. The known part of the hosts
+    is then the latency that the device at the other end states.
     """
     for name, some in by_requirement(found.judged).items():
         sums = [
@@ -451,7 +451,7 @@ def bound_text(some: Streams, digits: int = BOUND_DIGITS) -> str:
 
 
 def bound_scope(bound: LatencyBound) -> str:
-    """Return the scope of a latency bound as text; empty for all frames between the applications."""
+    """Return the scope of a latency bound as text; empty if it covers all frames between the applications."""
     if NETWORK in bound.covers:
         return "(network)"
     parts = ["arriving"] if {ARRIVING, TAKEN} & set(bound.covers) else []

@@ -197,7 +197,7 @@ def _front(found: Validation, judged: Sequence[JudgedScore], line: str) -> Front
             )
         )
     columns = ("metric", "median error", "covered", "required", "margin", "based on", "verdict")
-    caption = "Share of left-out rows inside their 90 % interval, the worst first. Below it is its 95 % interval"
+    caption = "Share of left-out rows inside their 90 % interval, the worst first. Below each is its 95 % interval"
     doubts = [
         f"{metric_name(score.metric)}, {trial.kind}: {plural(score.unanswered, 'left-out row')} without an answer."
         for trial, score, _ in sorted(judged, key=lambda one: -one[1].unanswered)
@@ -369,7 +369,7 @@ HEIGHT = 150
 LEAST_ERROR = 1e-4
 """Least error on the logarithmic axis. Smaller errors are drawn at this value."""
 FEW_SIZES = 6
-"""Maximum number of payloads for which the axis labels each. With more payloads, it labels powers of two."""
+"""Maximum number of payloads for an axis with a label at each payload. With more payloads, it labels powers of two."""
 SCALE: Spec = {"type": "log", "nice": False, "padding": 8}
 """Vega-Lite scale of both axes of an error plot: logarithmic, with 8 px padding."""
 _LOWEST = f"datum.label === '' ? '' : (datum.value < {1.01 * LEAST_ERROR} ? '≤ ' : '')"

@@ -24,7 +24,7 @@ from icmodel.plotting import (
 Row = dict[str, object]
 """Data of one plotted point by field: values in SI units, and texts of its tooltip."""
 Data = Mapping[str, list[Row]]
-"""Data of a plot, by the name of their layer."""
+"""Data of a plot: name of a layer -> its points."""
 
 SUBTITLE = 68
 """Maximum number of characters in a line of the subtitle. 68 characters are about as wide as a plot."""

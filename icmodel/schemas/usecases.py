@@ -204,7 +204,7 @@ class Link(Judged):
 
 
 class Ranked(Judged):
-    """Interconnect at one line rate, with its rank among all compared."""
+    """Interconnect at one line rate, with its rank among all compared interconnects."""
 
     rank: int
     kind: Literal["carries", "hosts open", "hosts fail", "impossible"] = Field(alias="class")

@@ -23,9 +23,9 @@ KEYS = {
 }
 """Sheet -> keys of a mapping in the document. Each mapping with these keys fills one row of the sheet."""
 NAMES = ("name", "stream", "group", "device", "system", "id")
-"""Keys of the name of a list's item in a JSON document."""
+"""Keys that can name an item of a list in a JSON document."""
 SUMMARY = ("usecase", "dataset", "datasets", "variants", "searched", "notes", "asked")
-"""Parts of a document with their plain values on the sheet ``summary``."""
+"""Parts of a document whose plain values are on the sheet ``summary``."""
 OBJECTIVES = {
     "cpu_cores": ("CPU [cores]", 1.0),
     "cpu_recv_cores": ("receiving CPU [cores]", 1.0),
@@ -132,7 +132,8 @@ def ground_rows(
 ) -> Iterator[tuple[Cell, ...]]:
     """Yield the datasets of an answer with their checksums, and each requirement with its stated source.
 
-    They are the sources of an answer without dataset rows. An evaluation has one dataset; a system has any number.
+    These rows are the sources of an answer that uses no dataset rows. An evaluation has one dataset; a system has any
+    number.
     """
     own, datasets = document.get("dataset"), document.get("datasets")
     if isinstance(own, Mapping):
@@ -168,7 +169,7 @@ def _walk(place: Place, part: Any) -> Iterator[tuple[Place, Any]]:
 
 
 def kind_of(part: Mapping[str, Any]) -> str:
-    """Return the sheet with a row for a part of a document; empty if no sheet has one, as for estimates."""
+    """Return the sheet that gets a row for a part of a document; empty for other parts, such as estimates."""
     return next((name for name, keys in KEYS.items() if part.keys() >= keys), "")
 
 

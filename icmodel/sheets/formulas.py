@@ -95,7 +95,7 @@ def text(words: str) -> str:
 
 
 def first_of(cases: Iterable[tuple[str, str]]) -> str:
-    """Return a formula for the first sentence with a true condition; its value is empty without one."""
+    """Return a formula for the first sentence with a true condition, or for an empty text if no condition is true."""
     every = list(cases)
     choices = "".join(f"IF({condition},{sentence}," for condition, sentence in every)
     return choices + '""' + ")" * len(every)
@@ -511,7 +511,7 @@ def metric_steps(found: Lookup, index: int, name: str) -> Iterator[Step]:
 
 
 def ordered_steps(metrics: list[str]) -> Iterator[Step]:
-    """Yield formulas for the order of the statistics of each time, and for the limit 1 of utilisations.
+    """Yield formulas that put the statistics of each time in order, and limit utilisations to 1.
 
     `icmodel.laws.metrics.moves` defines the order.
     """

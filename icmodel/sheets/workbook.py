@@ -186,7 +186,7 @@ class _Workbook:
         self.question.activate()
 
     def results(self, inputs: Mapping[str, Cell]) -> dict[str, Cell]:
-        """Return the answer to a question as stored cell values, for programs without formulas."""
+        """Return the answer to a question as stored cell values, for programs that compute no formulas."""
         try:
             found = self.model.predict(**keywords_of(inputs), options=dict(self.options))
         except IcmodelError as error:
@@ -459,7 +459,7 @@ class _Workbook:
                 curve.write_formula(k + 1, place, formula, None, stored)
 
     def goodput_configuration(self) -> Mapping[str, Cell] | None:
-        """Return the configuration (row) with the goodput of the initial question; None without one."""
+        """Return the configuration (row) with the goodput of the initial question; None if there is none."""
         protocol, cores = self.inputs["protocol"], self.inputs.get("cores")
         if cores is None:
             defaults = {row["protocol"]: row["default cores"] for row in self.found.protocols}
@@ -531,7 +531,7 @@ HOW_TO_READ = (
     ),
     (
         "",
-        "If the goodput is below the request, frames wait without limit, and no latency is met.",
+        "If the goodput is below the request, frames wait without limit, and no latency limit is met.",
     ),
     (
         "how it works",

@@ -49,7 +49,7 @@ from icmodel.web.problems import Problem, answers, problem_of
 from icmodel.web.work import Executor, check_dataset, dataset, warm_model
 
 POSTED = (400, 408, 413, 415)
-"""HTTP statuses of refused requests with a body, besides those of all requests."""
+"""HTTP statuses of refusals that only requests with a body can get."""
 LARGEST_GRID = 4000
 """Maximum number of points of a grid. The command line allows more."""
 

@@ -34,7 +34,7 @@ class Place:
 
     @classmethod
     def of(cls, host: str, port: int) -> Place:
-        """Return the address for a host. Unless the host is loopback, it has a new token."""
+        """Return the address for a host. Unless the host is loopback, the address has a new token."""
         return cls(host, port, "" if is_loopback(host) else secrets.token_urlsafe(24))
 
     @property

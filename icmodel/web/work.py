@@ -33,7 +33,7 @@ Ts = TypeVarTuple("Ts")
 MOST_DATASETS = 32
 """Maximum number of datasets, and of models, in memory."""
 LONGEST_S = 60.0
-"""Maximum time of a long answer, with its time in the queue [s]. Then the server kills the worker process."""
+"""Maximum time of a long answer, with its time in the queue [s]. After this time, the server kills the worker process."""
 MOST_MEMORY = 2 * 2**30
 """Maximum memory of a worker process [B]."""
 
@@ -150,7 +150,7 @@ class Executor:
 
 
 def prepare() -> bytes:
-    """Import the modules and prepare the model of most answers."""
+    """Import the modules, and make the model, that most answers need."""
     import icmodel.system.prediction
     import icmodel.usecase  # noqa: F401
     from icmodel.sweep import sweep

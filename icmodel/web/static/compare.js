@@ -30,7 +30,7 @@ export async function comparePage(main, parameters, put) {
   async function open(next) {
     name = next;
     put(new URLSearchParams({ name }));
-    fill(result, waiting("Every interconnect is asked; the first time takes some seconds"));
+    fill(result, waiting("The use case is judged on every interconnect; the first time takes some seconds"));
     file.set(drafts.get(name) ?? (await get(`usecases/${encodeURIComponent(name)}`)).toml);
     ask();
   }

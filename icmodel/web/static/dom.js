@@ -45,7 +45,7 @@ export const get = (path) => request(path);
 export const post = (path, body) =>
   request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
-/** Return a function that runs one `work` at a time; of the calls made meanwhile, only the latest runs next. */
+/** Return a function that runs `work`, one call at a time; of the calls made meanwhile, only the latest runs next. */
 export function latest(work) {
   let running = false, next = null;
   return async function call(...given) {

@@ -125,7 +125,7 @@ export function plot(host, onmove) {
     ctx.restore();
   }
 
-  /** Show a tooltip with the benchmarked point near the pointer, or with the values of the curves there. */
+  /** Show a tooltip with the benchmarked point near the pointer, or with the values of the curves at the pointer. */
   function hover(chart) {
     const { left, top, idx } = chart.cursor;
     tip.hidden = left < 0 || idx === null;

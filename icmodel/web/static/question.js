@@ -78,7 +78,7 @@ export function write(state) {
   return parameters.toString();
 }
 
-/** Return all questions of the page: its own, the same with other datasets or variants, and the pinned ones. */
+/** Return all questions of the page: its own, its own on other datasets or variants, and the pinned questions. */
 export function questions(state) {
   const { question, others, pins } = state;
   const options = (other) => (other.dataset === question.dataset ? question.options : {});

@@ -6,7 +6,7 @@ import { plot, plotTable, seriesColour } from "./plot.js";
 import { FIELDS, FIRST, GROUPS, MOST_OTHERS, MOST_PINS, OVER, along, nameOf, questions, read, write } from "./question.js";
 
 const TIMES = (statistic) => ["latency", "rtt_half", "rtt"].map((time) => `${time}_${statistic}_s`);
-/** Metrics of the tiles; each tile shows the first one that has a value. */
+/** Metrics of the tiles; a tile shows the first of its metrics that has a value. */
 const TILES = [
   ["goodput_bps", "frames_per_s"],
   [...TIMES("mean"), ...TIMES("p50")],
