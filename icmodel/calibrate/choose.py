@@ -251,7 +251,8 @@ class Surface:
     def counts(self, runs: Sequence[Run]) -> Floats:
         """Weight (0 or 1) of each run in the error of this surface.
 
-        On the surface of goodput, only runs that saturate the capacity have weight 1. Elsewhere all runs do.
+        On the surface of goodput, only runs that saturate the capacity have weight 1. On other surfaces, all runs have
+        weight 1.
         """
         if self.axes.capacity is not None:
             return np.ones(len(runs))

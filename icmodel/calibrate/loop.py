@@ -219,7 +219,7 @@ def calibrate(
     Parameters
     ----------
     system : Testbed
-        System to measure; its description must equal the description in the settings.
+        System to measure; its description must equal ``settings.system``.
     settings : Settings
         Grid of runs, times and stop conditions.
     folder : Path

@@ -103,8 +103,8 @@ class Planner:
         """Choose the runs of a step that are fixed by rule.
 
         Step 1 measures the capacity.  Step 2 measures both ends of every curve within capacity.  Step 3 measures runs
-        next to saturation and in overload; with a use case it is left out, since the verdict guides the choice.  Later
-        steps only repeat runs of step 1 that still lack an undisturbed record.
+        next to saturation and in overload; with a use case, step 3 is left out, since the verdict guides the choice.
+        Later steps only repeat runs of step 1 that still lack an undisturbed record.
         """
         if step == 1:
             return first_runs(grid, self.settings)
@@ -223,7 +223,7 @@ def scores(data: Dataset, variant: str, metrics: Sequence[str]) -> tuple[Score, 
 
 
 def _folds(data: Dataset, metrics: Sequence[str]) -> Iterator[Fold]:
-    """Divide the points of a dataset into folds; the two ends of each curve stay in every training set."""
+    """Divide points into folds; points at the least or greatest payload of a curve stay in every training set."""
     places = [place(data, point) for point in data.points]
     by_curve: dict[Key, set[Key]] = {}
     for point, at in zip(data.points, places, strict=True):

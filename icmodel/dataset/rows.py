@@ -373,9 +373,9 @@ class Noise:
 class Repeats:
     """Scatter of single runs of the same points, for one metric.
 
-    ``run`` is the standard deviation of one run, the median over ``points`` points.  ``error`` is the error of
-    predicting a run by the mean of the point's other runs, the median over ``runs`` runs.  A new run of a measured point
-    deviates by about ``error``.
+    ``run`` is the median, over ``points`` points, of the standard deviation of one run.  ``error`` is the median, over
+    ``runs`` runs, of the error of predicting a run by the mean of the point's other runs.  A new run of a measured
+    point deviates by about ``error``.
     """
 
     points: int

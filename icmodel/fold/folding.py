@@ -194,7 +194,7 @@ GAP_S = 1800.0
 LEAST_POINTS = 10
 """Least number of points measured in several sessions from which the spread between sessions is estimated."""
 NORMAL = 1.4826 / math.sqrt(2)
-"""Ratio of standard deviation to median absolute difference of two draws, for a normal distribution."""
+"""Standard deviation of a normal distribution, divided by the median absolute difference between two draws."""
 
 Place = tuple[object, ...]
 """Key of a measured point: the columns of a row that precede the metric."""

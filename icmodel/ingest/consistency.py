@@ -245,7 +245,7 @@ def _above(
 ) -> Iterator[tuple[str, float, float, str]]:
     """Find the rates of a result above ``slack`` times their bound.
 
-    Yields the metric, its value and its bound [b/s], and a sentence.
+    Yields for each such rate its metric, value [b/s], bound [b/s], and a sentence for the message.
     """
     if link is None or link.line_rate_bps is None:
         return
@@ -300,7 +300,7 @@ def point_of(result: Result) -> tuple[object, ...]:
 def repeat_problems(results: Sequence[Result]) -> Iterator[str]:
     """Check the repeats in one file: yield a sentence for each metric that differs too much.
 
-    Results of one point count as repeats. Their values may differ by a factor of ``REPEATS``.
+    Results of one point count as repeats. Their values may differ by a factor of up to ``REPEATS``.
     """
     points: dict[tuple[object, ...], list[Printed]] = defaultdict(list)
     for result in results:

@@ -525,7 +525,7 @@ def _completed(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _point(key: tuple[Any, ...], samples: Sequence[Sample]) -> Point:
-    """Make a point (dataset row) from the numbers measured there.
+    """Make a point (dataset row) from all numbers that were measured at this point.
 
     ``key`` holds the values of the columns from the protocol to the metric.
     """

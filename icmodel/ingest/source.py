@@ -81,7 +81,7 @@ class Source:
 
     @property
     def place(self) -> str:
-        """Place of the run in its file, for messages: number of the run, and of its first line with a word."""
+        """Place of the run in its file, for messages: number of the run, and number of its first line with a word."""
         word = _WORD.search(self.text)
         line = f"line {self.line_at(word.start() if word else 0)}"
         return f"run {self.run} at {line}" if self.run else line

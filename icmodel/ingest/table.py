@@ -303,8 +303,8 @@ def read_table(source: Source, columns: ColumnMap) -> list[Result]:
         # Extra cells mean that a delimiter split a number or text, which shifted the cells after it.
         require(
             not any(cell.strip() for cell in row[len(header) :]),
-            f"line {line} has {len(row)} cells under {len(header)} names: a delimiter stands inside a "
-            "number or text, so quote it, or set delimiter and decimal in the mapping",
+            f"line {line} has {len(row)} cells under {len(header)} names: a number or text contains the "
+            "delimiter; quote the cell, or set delimiter and decimal in the mapping",
         )
         cells = {name: row[at].strip() if at < len(row) else "" for name, at in places.items()}
         if any(cells.values()):

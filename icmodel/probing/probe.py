@@ -135,7 +135,7 @@ def run_to_end(
         )
     except OSError as error:
         raise MeasurementFailed(
-            f"`{command[0]}` does not start ({error.strerror}): install it, or name another"
+            f"`{command[0]}` does not start ({error.strerror}): install it, or name another program"
         ) from error
     try:
         out, errors = process.communicate(stdin, timeout=longest_s)

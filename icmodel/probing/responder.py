@@ -46,8 +46,8 @@ def short_name(folder: Path) -> str:
 def private(folder: Path) -> Path:
     """Return the path of the private folder for the key of a measurement.
 
-    The path depends only on the records folder, the user and the machine, so a continued measurement finds it again. It
-    is short, since the operating system limits the length of socket paths.
+    The path depends only on the records folder, the user and the machine, so a continued measurement finds it again.
+    The path is short, since the operating system limits the length of socket paths.
     """
     owner = f"{socket.gethostname()} {os.getuid()} {folder.resolve()}"
     name = hashlib.sha256(owner.encode("utf-8")).hexdigest()[:16]

@@ -113,7 +113,7 @@ class Bounded:
 
     @property
     def held(self) -> bool | None:
-        """Whether the bound held: no frame of the stream took longer; ``None`` without a bound or a measurement."""
+        """Whether no frame of the stream exceeded the bound; ``None`` without a bound or a measurement."""
         if self.bound_s is None or math.isnan(self.measured_s):
             return None
         return self.measured_s <= self.bound_s

@@ -310,7 +310,7 @@ def prepare(version: str, whole: str, job: bytes) -> None:
     whole : str
         Name of the work in messages, such as ``sweep``.
     job : bytes
-        Function that makes the answering function, and its arguments; pickled by `pickled`.
+        The function that makes the answering function, and the arguments for this call; both pickled by `pickled`.
 
     Raises
     ------

@@ -357,7 +357,7 @@ class _Direction:
             return [Number("loss_rate", loss, RECEIVER)]
         notes.append(
             f"{sent:.0f} packets were sent, but only {packets:.0f} are counted: the last ones are lost or "
-            "late; only the high of loss_rate includes them"
+            "late; only the upper limit (high) of loss_rate includes them"
         )
         high = 1 - (packets - lost) / sent
         return [

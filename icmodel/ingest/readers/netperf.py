@@ -530,8 +530,8 @@ class _Table:
         require(okay > 0, f"{place}: no message was sent: the run failed")
         require(
             arrived > 0,
-            f"{place}: none of {okay:.0f} messages arrived: enlarge the receiver's socket buffer, or open "
-            "the path, and measure again",
+            f"{place}: none of {okay:.0f} messages arrived: enlarge the receiver's socket buffer, or "
+            "open firewalls on the path, and measure again",
         )
         require(
             arrived <= okay,

@@ -62,7 +62,7 @@ _DIRECTION = re.compile(r"(?:^|\s)-(?P<way>[rt])(?=\s|$)")
 _AFTER = re.compile(r"\s+(?:[|<>&;]|2>).*$")
 """Pattern of the end of a command line that is not nuttcp's: a pipe, a redirection, or another command."""
 _HEADING = re.compile(r"[ \t]*[#=*~]")
-"""Pattern of a line that looks like a heading; a command line above it does not apply to the runs below it."""
+"""Pattern of a line that looks like a heading; runs below the heading ignore any command line above it."""
 _LENGTH = re.compile(r"-l\s*(?P<size>\d+)(?P<unit>[kKmM]?)\b")
 _RATE = re.compile(r"-R(?:u|(?:i\s*)?(?P<rate>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]?))\b")
 """Pattern of the rate limit in nuttcp's option -R; 0 and u mean no limit."""

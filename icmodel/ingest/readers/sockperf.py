@@ -73,7 +73,7 @@ QUANTILES = {"50.000": "p50", "90.000": "p90", "99.000": "p99", "99.900": "p999"
 DEFAULT_BYTES, DEFAULT_MPS = 14, 10_000
 """Defaults of sockperf: the message size [B], and the messages per second under load (its README)."""
 UNDER_LOAD = 0.9
-"""Least ratio of latencies to sent messages in a ping-pong run; with a lower ratio, the run was under-load."""
+"""Least ratio of observed latencies to sent messages in a ping-pong run; with a lower ratio, the run was under-load."""
 PACED = 0.05
 """Relative tolerance within which the sent rate counts as sockperf's default rate."""
 LEAST = {"p50": 2, "p90": 10, "p99": 100, "p999": 1000}
@@ -96,8 +96,8 @@ def read(source: Source) -> list[Result]:
     text = source.text.partition("\npacket, txTime")[0]
     require(
         len(_VERSION.findall(text)) <= 1 and len(_MEAN.findall(text)) <= 1,
-        f"{source.place}: the output holds several runs of sockperf without the line of its version, which "
-        "begins each: keep each in a file of its own",
+        f"{source.place}: the output holds several runs of sockperf, but not the version line that "
+        "begins each run: keep each run in a file of its own",
     )
     options = _ADVICE.sub("", text)
     size, pace_text = first_group(_SIZE, options), first_group(_PACE, options)
