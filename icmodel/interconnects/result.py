@@ -381,7 +381,7 @@ class Ranked:
             return f"{beyond}; the hosts of {source.dataset} ({source.ground}) fail: {decided}"
         more = sum(one.outcome == UNDECIDED for one in source.result.findings) - 1
         others = f" and {more} more" if more else ""
-        by = "" if source.ground == THEORY else f" by {source.dataset} ({source.ground})"
+        by = "" if source.ground == THEORY else f", judged by {source.dataset} ({source.ground})"
         return f"{beyond}; the hosts decide{by}: {decided}{others}"
 
     def to_dict(self) -> dict[str, object]:

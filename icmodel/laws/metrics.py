@@ -341,8 +341,8 @@ def sharing_notes(query: TableQuery, flow: Flow, scenario: Scenario) -> Iterator
         yield f"{others} taken as idle: if they send, give other_goodput, the sum of their requests"
     if loss_lowers_goodput(query, flow)[0]:
         yield (
-            "all senders together offer more than the receiver accepts: its goodput is then assumed, and so is "
-            "each sender's share in proportion to the offered load (E2)"
+            "all senders together offer more than the receiver accepts: the receiver's goodput is assumed, and each "
+            "sender's share is assumed to be proportional to the offered load (E2)"
         )
     elif scenario.endpoints > 2:
         yield "the share is exact if the other endpoints are equal, and a lower bound if not (E2)"
@@ -356,7 +356,7 @@ def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str
     for name, demand in needed.items():
         if scenario.cores is not None and demand > 1:
             yield (
-                f"{name}: the stream needs {demand * scenario.cores:.3g} busy cores of {scenario.cores}; the "
+                f"{name}: the stream needs {demand * scenario.cores:.3g} busy cores but has {scenario.cores}; the "
                 "prediction is limited to these"
             )
 

@@ -137,7 +137,7 @@ class TableCache:
                 measured = f"at {units.format_bps(own_bps, 4)}"
         return (
             f"{self.data.id} was measured {measured}, and the variant {self.variant} predicts no "
-            f"other value: use the variant hybrid for {wanted}, leave {name} out, or use a dataset measured that way"
+            f"other value: use the variant hybrid for {wanted}, leave {name} out, or use a dataset with that value"
         )
 
     def work_problem(self) -> str:

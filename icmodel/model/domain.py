@@ -145,21 +145,21 @@ RULES = (
         "{data} measured {scenario.protocol} with switches = {domain.least_switches} only, not with "
         "{scenario.switches}",
         "set switches = {domain.least_switches}",
-        "asked with switches = {domain.least_switches}",
+        "predicted with switches = {domain.least_switches}",
     ),
     Rule(
         "switches",
         lambda domain, q: q["switches"] > domain.most_switches,
         "{data} has neither rows with {scenario.switches} switches nor a switch latency",
         "leave switches out, or use a dataset that has either",
-        "asked with switches = {domain.most_switches}",
+        "predicted with switches = {domain.most_switches}",
     ),
     Rule(
         "distance_m",
         lambda domain, q: ~np.isnan(q["distance_m"]) & np.logical_not(domain.distance),
         "{data} states no cable length or propagation",
         "leave distance out, or use a dataset that states one",
-        "asked without distance",
+        "predicted without distance",
     ),
 )
 

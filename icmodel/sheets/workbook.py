@@ -375,8 +375,8 @@ class _Workbook:
         other = f'IF({endpoints}=2,"the other endpoint is","the other endpoints are")'
         yield f'IF(AND({answered},{endpoints}>1,{cell("others")}=0),{other}&{text(" taken as " + idle + ". ")},"")'
         crowded = text(
-            "all senders together offer more than the receiver accepts: its goodput is then assumed, and so is each "
-            "sender's share in proportion to the offered load (E2). "
+            "all senders together offer more than the receiver accepts: the receiver's goodput is assumed, and each "
+            "sender's share is assumed to be proportional to the offered load (E2). "
         )
         unequal = text(
             "the share is exact if the other endpoints are equal, and a lower bound if not (E2). "
@@ -397,7 +397,7 @@ class _Workbook:
                 needs = (
                     f"{text(f'{metric_name(name)}: the stream needs ')}&ROUND({demand}*{cores},2)&"
                 )
-                limited = f'{needs}" busy cores of "&{cores}&{text("; the prediction is limited to these. ")}'
+                limited = f'{needs}" busy cores but has "&{cores}&{text("; the prediction is limited to these. ")}'
                 yield f'IF(ISNUMBER({demand}),IF(AND({answered},{demand}>1),{limited},""),"")'
         if self.found.tables.link.switch_latency_s is not None:
             delay = text(
