@@ -64,7 +64,7 @@ def test_equal_faults_in_a_group_are_one_finding_with_their_count() -> None:
     text = path.read_text(encoding="utf-8").replace('rate = "10 Gb/s"', 'rate = "3 Gb/s"')
     told = [finding.text for finding in read_system(text)[1]]
     assert len(told) == 2  # pictures, and second pictures
-    assert "7.518 Gb/s of its 3 Gb/s" in told[0]
+    assert "7.518 Gb/s, more than its 3 Gb/s" in told[0]
     assert "(likewise " in told[0]
 
 

@@ -143,13 +143,13 @@ DAMAGES = [
         TWO,
         '["S", "T"]\nrate = "100 Mb/s"',
         '["S", "T"]\nrate = "50 Mb/s"',
-        "the link S->T must carry 52.24 Mb/s of its 50 Mb/s",
+        "the link S->T must carry 52.24 Mb/s, more than its 50 Mb/s",
     ),
     (
         IMAGING,
         "parallel = 3",
         "parallel = 2",
-        "of qfhd-display at switch->qfhd-display#1 must carry 11.28 Gb/s of its 10 Gb/s",
+        "of qfhd-display at switch->qfhd-display#1 must carry 11.28 Gb/s, more than its 10 Gb/s",
     ),
     (MOTION, 'cycle = "20 kHz", within = "3 us"', 'cycle = "20 kHz", within = "4 us"', None),
     (

@@ -114,9 +114,11 @@ def test_a_sensor_board_asks_more_of_its_link_than_10_gbps() -> None:
     (finding,) = found("motion-control")
     assert finding.kind == "overloaded"
     assert not finding.refused
-    assert "sensor-board-1->sensor-side must carry 12.43 Gb/s of its 10 Gb/s" in finding.text
     assert (
-        "within 3 µs if all messages come at once for the stream sample-1 and 9 more"
+        "sensor-board-1->sensor-side must carry 12.43 Gb/s, more than its 10 Gb/s" in finding.text
+    )
+    assert (
+        "within 3 µs if all messages come at once, for the stream sample-1 and 9 more"
         in finding.text
     )
     assert pytest.approx(12.43e9, rel=1e-3) == 10 * (400 + 66) * 8 / 3e-6

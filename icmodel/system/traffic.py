@@ -439,9 +439,9 @@ class Overload:
         at = f"the interface of {device} at {port.name}" if interface else f"the link {port.name}"
         more = f" and {len(streams) - 1} more" if streams[1:] else ""
         return (
-            f"{at} must carry {units.format_bps(self.asked_bps, 4)} of its "
-            f"{units.format_bps(self.most_bps, 4)}{self.when} for the stream {streams[0].name}{more}: "
-            "give it a higher rate, or the streams less to carry"
+            f"{at} must carry {units.format_bps(self.asked_bps, 4)}, more than its "
+            f"{units.format_bps(self.most_bps, 4)}{self.when}, for the stream {streams[0].name}{more}: "
+            "give it a higher rate, or the streams less data"
         )
 
 

@@ -315,12 +315,12 @@ def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
     unanswered: dict[int, str] = {}
     for index, stream in enumerate(system.streams.values()):
         if len(system.hosts_without_dataset(stream)) == len(SIDES):
-            unanswered[index] = "both of its devices state their latency: no dataset is asked"
+            unanswered[index] = "both devices state their latency: no dataset is asked"
             continue
         name = dataset_of(system, stream) if for_all is None else for_all.data.id
         if name is None:
             unanswered[index] = (
-                "no dataset answers for it: theory alone limits it to the rate of its links"
+                "no dataset answers: theory alone limits the goodput to the rate of the links"
             )
         else:
             options = tuple(sorted(stream.options.items()))

@@ -38,7 +38,7 @@ from icmodel.system.traffic import Packing
 BUFFERS = "stated buffers"
 """Name of the method for a bound that adds up the sizes of stated buffers."""
 ARRIVING = "frames that arrive"
-SENT_AGAIN = "the buffer of {} may overflow, and TCP sends dropped frames again after a timer"
+SENT_AGAIN = "the buffer of {} may overflow, and TCP sends dropped frames again after a timeout"
 BUNCHED_S = 1.0
 """Least time between two bunches of frames [s]. If a host holds frames back
 for its greatest latency, it then sends them in a bunch. A dataset measures the greatest latency over a

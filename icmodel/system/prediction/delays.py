@@ -167,7 +167,7 @@ class AddedLatency:
         if self.queues_s:
             where = max(self.queues_s, key=lambda port: self.queues_s[port])
             wait = units.format_seconds(self.mean_s, 3)
-            reasons.append(f"{wait} of it in queues, most of that at {where}")
+            reasons.append(f"queues {wait}, mostly at {where}")
         if self.between_s:
             reasons.append("buffers of full ports between empty and full")
         if self.stays_full_s:

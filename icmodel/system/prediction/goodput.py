@@ -242,8 +242,8 @@ def in_whole_frames(goodput: Estimate, share: StreamShare) -> Estimate:
     """Reduce a goodput to that of whole frames: if a port drops one packet of a frame, the frame is lost.
 
     The value assumes independent drops. If the port drops the fraction p of all packets, the fraction ``(1 - p) ** n``
-    of frames with n packets arrives (assumed). The low assumes that no frame arrives: a host keeps the packets of
-    incomplete frames for up to two minutes (RFC 1122 §3.3.2), and its memory for them may be full.
+    of frames with n packets arrives (assumed). The low end assumes that no frame arrives: a host keeps the
+    packets of incomplete frames for up to two minutes (RFC 1122 §3.3.2), and its memory for them may be full.
     """
     if goodput.absent or share.elastic or share.packets == 1 or share.passed_ratio > 1 - SAME:
         return goodput

@@ -104,7 +104,7 @@ def judge_time(required: StreamRequirement, prediction: StreamPrediction) -> Jud
 
     The worst-case bound decides a hard limit on the greatest latency. The bound must include the hosts, and hold for
     the subject of the requirement (message or frame). A bound within the limit meets the requirement. If the bound
-    exceeds the limit, the low of the greatest latency decides.
+    exceeds the limit, the low end of the greatest latency decides.
     """
     requirement, stream, bound = required.requirement, prediction.stream, prediction.latency_bound
     several = stream.frames_a_message > 1 and requirement.metric not in (MESSAGE_LATENCY, STD)

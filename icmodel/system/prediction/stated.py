@@ -101,7 +101,7 @@ class StatedTimes:
     def with_least_core_time(
         self, goodput: Estimate, share: StreamShare, most_bps: float
     ) -> Estimate:
-        """Raise the high of a goodput that the cores of a device limit.
+        """Raise the high end of a goodput that the cores of a device limit.
 
         The share of the stream counts the greatest stated core time. With the least stated core time, more
         may pass.
@@ -143,9 +143,9 @@ class StatedTimes:
     def bounded(self, metrics: Mapping[str, Estimate], bound_s: float) -> dict[str, Estimate]:
         """Limit the latencies of a stream to its worst-case bound.
 
-        The high of the greatest latency becomes the bound. If the frames of a message are sent at once, the
-        high of every latency becomes the bound. Such frames wait for each other, and the waits at ports do
-        not include this.
+        The high end of the greatest latency becomes the bound. If the frames of a message are sent at once,
+        the high end of every latency becomes the bound. Such frames wait for each other, and the waits at
+        ports do not include this.
 
         Parameters
         ----------
