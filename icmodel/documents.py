@@ -400,7 +400,7 @@ def replacing(path: Path) -> Iterator[Path]:
         beside.replace(path)
     except OSError as error:
         raise ReportError(unwritable(path, error)) from error
-    except ReportError as error:  # its message names the temporary file
+    except ReportError as error:  # this message names the temporary file in place of `path`
         raise ReportError(str(error).replace(str(beside), str(path))) from error
     finally:
         with suppress(OSError):

@@ -166,7 +166,7 @@ class Hosts:
             reasons.append(f"extrapolated on line rate: {requested}, measured at {own}")
         if self.cpu_clock_ratio != 1.0:
             reasons.append(
-                f"extrapolated on CPU clock: {self.cpu_clock_ratio:g} times that of the hosts"
+                f"extrapolated on CPU clock: {self.cpu_clock_ratio:g} times the clock of the dataset's hosts"
             )
         return tuple(reasons)
 

@@ -146,7 +146,7 @@ def _unit_problem(kind: _Kind, unit: str) -> str:
     if unit + "/s" in kind.factors:
         return "is an amount where a rate is needed ('/s' is missing)"
     if unit.endswith(("/s", "ps")):
-        return f"has the unknown unit {unit!r} (a rate where it does not belong, or misspelt)"
+        return f"has the unknown unit {unit!r} (misspelt, or a rate where none belongs)"
     return f"has the unknown unit {unit!r}"
 
 

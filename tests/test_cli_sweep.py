@@ -96,8 +96,8 @@ def test_a_sweep_shows_its_first_points_and_counts_the_others(
 ) -> None:
     line = "sweep --payload '64 B..65535 B:25log' --cores 1..4"
     brief, whole = run_icmodel(line).out, run_icmodel(f"{line} --all").out
-    assert "and 80 points more: --all" in brief
-    assert "points more" not in whole
+    assert "and 80 more points: show all points with --all" in brief
+    assert "more points" not in whole
     assert brief.count(" Gb/s") < whole.count(" Gb/s")
     first = [row for row in brief.splitlines() if row.startswith("         64 B")]
     assert len(first) == 4

@@ -124,7 +124,7 @@ REFUSED = [
     ("hz", "20 KHz", "kHz is meant"),
     ("bytes", "1.5 B", "whole number of bytes"),
     ("bytes", "64 kb", "unknown unit 'kb'"),
-    ("bytes", "9.4 Gb/s", "a rate where it does not belong"),
+    ("bytes", "9.4 Gb/s", "a rate where none belongs"),
     ("bytes", "-1 B", "is negative"),
     ("bytes", "−1 B", "is negative"),
     ("bytes", "inf B", "finite"),

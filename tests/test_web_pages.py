@@ -352,13 +352,13 @@ def test_files_of_other_tools_are_dropped(visit: Visit, tmp_path: Path) -> None:
     visit.settle()
     assert "throughput.txt" in page.locator("#taken").inner_text()
     refused = page.locator("#refused").inner_text()
-    assert "What was refused (1)" in refused
+    assert "Refused files (1)" in refused
     assert "notes.txt" in refused
     page.get_by_label("Line rate").fill("100 Mb/s")
     page.get_by_role("button", name="Read the files").click()
     page.locator("#taken").wait_for(state="detached")
     visit.settle()
-    assert "Nothing was taken" in page.locator("main").inner_text()
+    assert "No file could be used" in page.locator("main").inner_text()
     assert "2 files are refused" in page.locator("main").inner_text()
 
 
@@ -367,7 +367,10 @@ def test_a_dataset_shows_where_it_extrapolates(visit: Visit) -> None:
     page = visit.page
     page.get_by_role("button", name="zeromq-1g-2010").click()
     visit.settle()
-    assert "beyond, on a pale ground, it is extrapolated" in page.locator(".curves").inner_text()
+    assert (
+        "outside this range, on a pale background, it is extrapolated"
+        in page.locator(".curves").inner_text()
+    )
     page.get_by_label("Metric").last.select_option("goodput_bps")
     assert "rows" in page.locator("main").inner_text()
     assert page.get_by_role("region", name="Rows of points.csv").get_by_role("row").count() > 20

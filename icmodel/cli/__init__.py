@@ -53,7 +53,7 @@ Verdicts have two further codes: 1 for not met, and 3 for undecided.
 """
 
 _USAGE: tuple[type[Exception], type[Exception]] = typer.BadParameter.__mro__[1:3]  # type: ignore[assignment]
-"""Exceptions that typer raises for an invalid command line, with any version of click."""
+"""Exceptions that typer raises for an invalid command line, whether typer uses its own click or an installed one."""
 
 
 _PLACE = re.compile(r"(?:\((?:at )?|, |- )(line \d+(?:, column \d+)?)(?:\)|: )")
@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"icmodel: {message}", file=sys.stderr)  # noqa: T201
 
     warnings.showwarning = print_warning  # type: ignore[assignment]
-    # This must precede the import of numpy. The matrices of a fit are small: more BLAS threads would only wait.
+    # Set before numpy is imported: the matrices of a fit are small, so more BLAS threads would only wait.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller, as by `>&-`

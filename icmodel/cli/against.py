@@ -256,7 +256,7 @@ def changes_since(old: Mapping[str, Any], new: Mapping[str, Any], file: str = ""
     - the dataset ethernet-10g-2012 has the hash b27cb0dbe783, was 000000000000
     """
     name, today = file or "the earlier result", _Result.of(new)
-    advice = "write one with --json or -o FILE.json of the same command"
+    advice = "write the earlier result again with --json or -o FILE.json of the same command"
     if not isinstance(old, Mapping) or old.get("schema_version") != SCHEMA_VERSION:
         version = old.get("schema_version") if isinstance(old, Mapping) else None
         raise ReportError(

@@ -97,7 +97,7 @@ class CalibrationOptions:
 
     usecase: str | None = option_field(
         "NAME",
-        "Use case, by name or file. Runs then serve its verdict in place of the error.",
+        "Use case, by name or file. Runs are then chosen to decide its verdict, not to reduce the error.",
     )
     budget: str = option_field(
         "TIME",

@@ -125,8 +125,8 @@ def compare(
     3 undecided. -o FILE writes a table or JSON, or a report with a one-page summary (.pdf, .html, .md).
 
     With --rates, the interconnects are ranked at these line rates in four classes: carries the use case,
-    only the hosts are undecided, measured hosts fail, impossible. Each interconnect has its headroom,
-    its least number of cores, and one sentence.
+    only the hosts are undecided, measured hosts fail, impossible. Each row has the headroom, the least
+    number of cores for the use case, and the reason in one sentence.
 
     \b
     icmodel compare --protocol tcp,udp --payload "1472 B"

@@ -57,7 +57,7 @@ def recommend(
 
     The table [choices] of the system file lists the allowed choices. Without this table, the choices
     are the measured protocols and numbers of cores, and payloads that fill packets. Every design is
-    scored, and the best ones are predicted in full. The answer shows the Pareto-optimal designs in
+        scored, and the best designs are predicted in full. The answer shows the Pareto-optimal designs in
     CPU, latency, headroom, number of interfaces and cost. It also shows the fewest changes to the
     file's own design with which it meets all requirements. Exit codes: 0 a design surely meets all requirements,
     3 a design may meet them, 1 no design meets them.

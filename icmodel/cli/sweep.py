@@ -246,7 +246,8 @@ def grid_sections(grid: Grid, *, every: bool) -> Iterator[Section]:
     yield Section(", ".join(fixed), Table((*numbers, "bottleneck"), rows))
 
     if (more := math.prod(grid.answers.sizes.values()) - len(rows)) > 0:
-        yield Section("", (f"and {more} points more: --all, or all metrics in a file: -o",))
+        advice = "show all points with --all, or write all metrics to a file with -o"
+        yield Section("", (f"and {more} more points: {advice}",))
     if marked:
         yield Section("", Hanging((FOOTNOTE,)))
     if grid.notes:

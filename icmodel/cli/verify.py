@@ -161,7 +161,7 @@ def verification_sections(found: Verification) -> Iterator[Section]:
         lines.append(f"built {found.lab.slower:g} times slower: rates divided, periods multiplied")
     if found.differs:
         lines.append(
-            f"today's prediction differs for {', '.join(found.differs)}; judged by the stored one"
+            f"today's prediction differs for {', '.join(found.differs)}; the verdict uses the stored prediction"
         )
     yield Section("", tuple(lines))
 

@@ -303,7 +303,7 @@ def _doubts(evaluation: Evaluation, ranked: Sequence[Finding]) -> Iterator[str]:
         yield f"{assumed} of the {len(used)} rows of {evaluation.data.id} used are assumed, not measured."
     yield from (f"Beyond the data: {one}." for one in beyond_data(chosen))
     if rests := weakest_basis_text(chosen):
-        yield f"The verdict rests {rests}; no decisive number is weaker."
+        yield f"The verdict rests {rests}, the weakest evidence among its deciding numbers."
     for whose, limits in (("The use case", evaluation.usecase), ("The dataset", evaluation.data)):
         yield from (f"{whose}: {one}" for one in limits.known_limits)
     yield f"Other hosts than those of {evaluation.data.id} may behave differently."

@@ -8,11 +8,11 @@ const FOLDED = ["hosts", "limits", "sources"];
 const FIRST_COLUMNS = ["line", "protocol", "metric", "value", "low", "high", "basis", "payload_bytes", "load_bps"];
 const LABELS = [
   ["name", "Name of the dataset", "my-dataset"],
-  ["protocol", "Protocol", "as the files say"],
-  ["payload", "Payload", "as the files say"],
+  ["protocol", "Protocol", "as in the files"],
+  ["payload", "Payload", "as in the files"],
   ["interconnect", "Link", "ethernet"],
   ["line_rate", "Line rate", "10 Gb/s"],
-  ["tool", "Tool", "found from the files"],
+  ["tool", "Tool", "recognised from the files"],
 ];
 
 export async function datasetsPage(main, parameters, put) {
@@ -68,7 +68,7 @@ export async function datasetsPage(main, parameters, put) {
     const [first, last] = ends.map((end) => text("payload_bytes", end, 7));
     const whole = within.length ? "The whole curve is based on benchmarks." : "The whole curve is extrapolated.";
     fill(reading, !within.length || !basis.includes("extrapolated") ? whole
-      : `Between ${first} and ${last} the curve is based on benchmarks; beyond, on a pale ground, it is extrapolated.`);
+      : `Between ${first} and ${last} the curve is based on benchmarks; outside this range, on a pale background, it is extrapolated.`);
   }
 
   async function showRows(host) {
@@ -112,8 +112,8 @@ export async function datasetsPage(main, parameters, put) {
       event.preventDefault();
       take(chosen, form, outcome);
     };
-    const form = h("form", { class: "section labels", onsubmit: submit }, h("h2", {}, "What the files do not say"),
-      h("p", { class: "hint" }, "Empty fields are read from the files. The line rate lets icmodel refuse impossible numbers."),
+    const form = h("form", { class: "section labels", onsubmit: submit }, h("h2", {}, "Facts that the files lack"),
+      h("p", { class: "hint" }, "Empty fields are read from the files. With the line rate, icmodel refuses impossible numbers."),
       fields, h("button", {}, "Read the files"));
     const files = chosen.map((file) => file.name).join(", ");
     for (const entry of names.children) entry.setAttribute("aria-pressed", "false");
@@ -130,7 +130,7 @@ export async function datasetsPage(main, parameters, put) {
       if (found.error) throw new Error(found.error);
       showTaken(found, outcome, chosen.length);
     } catch (error) {
-      fill(outcome, h("section", { class: "section" }, h("h2", {}, "Nothing was taken"), problem(error)));
+      fill(outcome, h("section", { class: "section" }, h("h2", {}, "No file could be used"), problem(error)));
     }
   }
 
@@ -143,8 +143,8 @@ export async function datasetsPage(main, parameters, put) {
     const taken = table(["file", "results", "sha256"], found.files.map((one) => [one.file, one.results, one.sha256.slice(0, 12)]));
     const refused = table(["file", "reason"], found.refused.map((one) => [one.file, one.reason]));
     const sections = [
-      { anchor: "taken", title: "What was taken", blocks: [line(summary), taken, { kind: "items", title: "Notes", items: found.notes }] },
-      { anchor: "refused", title: `What was refused (${found.refused.length})`, blocks: [found.refused.length ? refused : line("Nothing.")] },
+      { anchor: "taken", title: "Used files", blocks: [line(summary), taken, { kind: "items", title: "Notes", items: found.notes }] },
+      { anchor: "refused", title: `Refused files (${found.refused.length})`, blocks: [found.refused.length ? refused : line("Nothing.")] },
     ];
     const kept = ["Nothing stays on the server. Save the files into a folder ", h("code", {}, found.dataset), ", and give its path to ", h("code", {}, "--dataset"), "."];
     const saves = Object.entries(found.folder).map(([name, content]) => button(`Save ${name}`, () => download(name, content, "text/plain")));

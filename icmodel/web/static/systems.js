@@ -53,9 +53,9 @@ export async function systemsPage(main, parameters, put) {
     for (const [kind, places] of [["link", one?.cables], ["box", one?.boxes]]) {
       picture.querySelectorAll(`g.${kind}`).forEach((part, at) => part.classList.toggle("way", Boolean(places?.includes(at))));
     }
-    if (!one) return fill(details, h("p", { class: "hint" }, "Choose a stream: its path, its numbers and its terms are shown."));
+    if (!one) return fill(details, h("p", { class: "hint" }, "Choose a stream to see its path, its numbers and its latency terms."));
     fill(details, h("h3", {}, one.name), h("p", { class: "hint" }, one.path.join(", then ")), facts(one.facts),
-      one.terms.length > 0 && bars("What waiting adds to the mean latency", one.terms), list(one.notes, "notes"));
+      one.terms.length > 0 && bars("Waiting times in the mean latency", one.terms), list(one.notes, "notes"));
   }
 
   async function open(next) {

@@ -17,8 +17,8 @@ const TILES = [
 ];
 const STEPS = 1000;
 const READING =
-  "Circles are benchmarked points, grey ones at another load; the band is the 90 % interval; on a pale ground the curve is " +
-  "extrapolated. Drag the line, or move it with the arrow keys.";
+  "Circles are benchmarked points; grey circles have another load. The band is the 90 % interval. On a pale " +
+  "background, the curve is extrapolated. Drag the vertical line, or move it with the arrow keys.";
 const known = (answer) => answer.metrics.filter((one) => one.value !== null);
 const firstKnown = (answer, names) => names.map((name) => known(answer).find((one) => one.name === name)).find(Boolean);
 
@@ -127,7 +127,7 @@ export async function whatifPage(main, parameters, put) {
         h("div", { class: "pair" },
           select("Variant", variants, usual(variant), (value) => choose("variant", value), { name: "variant" }),
           select("Protocol", form.protocols, form.protocol, (value) => choose("protocol", value), { name: "protocol" })),
-        h("p", { class: "hint" }, `${form.title}. `, h("a", { href: `#/datasets?id=${form.dataset}` }, "What it holds"))),
+        h("p", { class: "hint" }, `${form.title}. `, h("a", { href: `#/datasets?id=${form.dataset}` }, "Contents of the dataset"))),
       GROUPS.map(([title, group]) => h("fieldset", {}, h("legend", {}, title), group.map(fieldOf))),
       h("fieldset", {}, h("legend", {}, "Options"), form.options.map(optionOf),
         check("Extrapolate beyond the benchmarks", extrapolate, (on) => change(() => (state.question.extrapolate = on)))),
@@ -353,7 +353,7 @@ export async function whatifPage(main, parameters, put) {
       h("span", { class: "spring" }), otherChoice());
   }
 
-  /** Make the selection of another dataset or variant for the same question in the same plot. */
+  /** Make the menu that adds the question on another dataset or variant to the plot. */
   function otherChoice() {
     const taken = new Set(state.others.map((one) => `${one.dataset}|${one.variant}|${one.protocol}`));
     const variants = form.variants.filter((one) => one !== (state.question.variant || form.default_variant));
