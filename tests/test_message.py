@@ -169,7 +169,7 @@ def test_only_pictures_are_messages_of_a_use_case() -> None:
     assert [reading.metric for reading in usecase.readings] == [AT_ONCE, CAPTURED]
     text = find_usecase("imaging").read_text(encoding="utf-8")
     text = text.replace('metric = "latency_max_s"', f'metric = "{AT_ONCE}"')
-    with pytest.raises(UseCaseError, match="about whole messages, and the stream control"):
+    with pytest.raises(UseCaseError, match="about whole messages, but the stream control"):
         read_usecase(text)
 
 
