@@ -259,7 +259,7 @@ def test_a_parameter_without_axis_or_rule_is_refused_and_a_delay_can_be_left_out
     done = (
         "without distance" if "distance_m" in question else f"with switches = {scenario.switches}"
     )
-    assert notes[0].endswith(f": asked {done}")
+    assert notes[0].endswith(f": predicted {done}")
     assert model.predict(scenario).scenario.protocol == question["protocol"]
 
 

@@ -79,7 +79,7 @@ def test_a_rule_that_was_assumed_is_named() -> None:
     )
     assert told.goodput_bps.basis == "assumed"
     assert told.bottleneck == "receiver"
-    assert any("is then assumed" in note for note in told.notes)
+    assert any("is assumed" in note for note in told.notes)
 
 
 def test_others_who_are_not_said_to_send_are_said_to_be_idle() -> None:

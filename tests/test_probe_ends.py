@@ -170,7 +170,7 @@ def test_a_wrong_key_gets_nothing(direct: Lab, responder: Responder, tmp_path: P
     other = tmp_path / "other"
     printed(direct.probe, "key", other)
     says_why(direct.ask(*TRAFFIC, "--key", other), FAILED, "key")
-    assert "turned" in responder.said
+    wait_until(lambda: "turned" in responder.said, "the responder turns the caller away")
     assert direct.ask(*TRAFFIC, *frames(2)).code in (DONE, FLAGGED)
 
 
