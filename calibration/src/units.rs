@@ -136,7 +136,7 @@ impl Kind {
         }
         if unit.ends_with("/s") || unit.ends_with("ps") {
             return format!(
-                "has the unknown unit {unit:?} (a rate where it does not belong, or misspelt)"
+                "has the unknown unit {unit:?} (misspelt, or a rate where none belongs)"
             );
         }
         format!("has the unknown unit {unit:?}")
