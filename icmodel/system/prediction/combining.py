@@ -266,7 +266,7 @@ class _StreamResults:
             if math.isinf(metrics[GREATEST_LATENCY].high) and not greatest.absent:
                 why = metrics[GREATEST_LATENCY].why
                 times = {**times, GREATEST_LATENCY: replace(greatest, high=math.inf, why=why)}
-        elif stream.frames_a_message > 1 and stream.sent_at_once and not stream.last_frame_paced_s:
+        elif stream.frames_a_message > 1 and stream.sent_at_once and not self.path.spaced_s(stream):
             metrics |= of_every_frame(metrics, times, most_s if hosts_too else math.inf)
         return metrics, times
 

@@ -237,29 +237,27 @@ def message_times(
     if goodput.at_once is None:
         return dict.fromkeys((*frames, *MESSAGE_TIMES), absent(goodput.lost))
     return {
-        name: _message_time(window.stream, frame, goodput.at_once, path.behind_bytes)
+        name: _message_time(window.stream, frame, goodput.at_once, path)
         for name, frame in frames.items()
     }
 
 
-def _message_time(
-    stream: Stream, frame: Estimate, goodput: Estimate, behind_bytes: float
-) -> Estimate:
+def _message_time(stream: Stream, frame: Estimate, goodput: Estimate, path: PathTimes) -> Estimate:
     """Latency of a whole message, derived from the latency of its last frame.
 
     If the frame's latency has no upper limit, the result is at least the time to transfer the message's bytes.
     """
-    if paced_s := stream.last_frame_paced_s:
+    if paced_s := path.spaced_s(stream):
         value, low, high = (end + paced_s for end in frame.ends)
         why = "; ".join(filter(None, (frame.why, "frames at the rate set at the sender")))
         return replace(frame, value=value, low=low, high=high, why=why)
     if math.isfinite(frame.high):
         size_bytes = 0.0 if stream.producer is None else stream.producer.message_bytes
-        message = Message(max(size_bytes, stream.payload_bytes + behind_bytes))
+        message = Message(max(size_bytes, stream.payload_bytes + path.behind_bytes))
         return sent_at_once(message, stream.payload_bytes, frame, goodput)
     if not goodput.high > 0:
         return frame
-    before_s = 8 * behind_bytes / goodput.high
+    before_s = 8 * path.behind_bytes / goodput.high
     return replace(frame, value=frame.value + before_s, low=frame.low + before_s)
 
 

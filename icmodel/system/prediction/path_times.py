@@ -48,6 +48,8 @@ class PathTimes:
     behind_bytes : float
         Payload of full frames that takes as long on the lines as all frames of a message after its first
         frame.
+    behind_s : float
+        Time from the first frame of a message to its last on the slowest line, if the frames are sent at once.
     application_s : float
         Time of the applications at source and sink for a frame.
     bucket_s : float
@@ -67,12 +69,20 @@ class PathTimes:
     last_frame_s: float
     frames: int
     behind_bytes: float
+    behind_s: float
     application_s: float
     bucket_s: float
     shifts_s: dict[str, float]
     contained_s: float
     passing_s: float
     floor_s: float
+
+    def spaced_s(self, stream: Stream) -> float:
+        """Time from the first frame of a message to its last at the rate set at the sender [s].
+
+        0 without such a rate, or if the slowest line sends the frames no faster.
+        """
+        return stream.last_frame_paced_s if stream.last_frame_paced_s > self.behind_s else 0.0
 
 
 def path_times(
@@ -124,6 +134,10 @@ def _times(path: _Path, measured: _MeasuredPath | None) -> PathTimes:
         last_frame_s=last_frame_s,
         frames=frames,
         behind_bytes=path.behind_bytes,
+        behind_s=max(
+            8 * path.behind_bytes * packed.ratio / rate_bps
+            for packed, rate_bps in zip(path.packed, path.rates_bps, strict=True)
+        ),
         application_s=path.application_s,
         bucket_s=path.bucket_s(),
         shifts_s=shifts_s,
