@@ -1108,3 +1108,16 @@ def test_a_stream_beside_more_than_its_interface_carries_has_no_greatest_latency
         assert latency.outcome == outcome
         arrives = next(one for one in chosen.findings if one.title.endswith("arrives, x"))
         assert arrives.outcome == "met"
+
+
+def test_samples_at_a_rate_above_the_wire_take_the_time_of_the_wire() -> None:
+    """10 MB take 8.5 ms at 9.4 Gb/s, whatever rate is stated."""
+    samples = 'kind = "samples"\nsize = "80000000 bit"\ncycle = "10 Hz"'
+    late = 'metric = "latency_mean_s"\nat_most = "2 ms"'
+    scenario = 'protocol = "tcp"\npayload = "1448 B"\ncores=4\nrate = "100000000/s"'
+    text = document(requirement=late, stream="STREAM", scenario=scenario)
+    text = text.replace("count = 4", "count = 1").replace("s = 4", "s = 1")
+    finding = evaluate(read_usecase(text.replace("STREAM", samples)), "ethernet-10g-2012").chosen
+    estimate = next(one for one in finding.findings if one.verdict.requirement.at_most == 2e-3)
+    assert estimate.outcome == "not met"
+    assert estimate.verdict.estimate.low > 8e-3

@@ -157,7 +157,8 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
         estimate = estimate_for(metric, known)
     is_latency = metric.startswith("latency_") and metric != "latency_std_s"
     if is_latency:
-        estimate = of_last_frame(estimate, criterion.samples_bytes, answer.scenario)
+        goodput = estimate_for(GOODPUT, known)
+        estimate = of_last_frame(estimate, goodput, criterion.samples_bytes, answer.scenario)
     if is_latency or metric in MESSAGE_METRICS:
         estimate = while_all_passes(estimate, estimate_for(GOODPUT, known), criterion.produced_bps)
     if times == 1 or estimate.absent:
@@ -168,21 +169,25 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
     return Estimate(times * estimate.value, low, high, weakest(bases), why, bases)
 
 
-def of_last_frame(latency: Estimate, samples_bytes: float, scenario: Scenario) -> Estimate:
+def of_last_frame(
+    latency: Estimate, goodput: Estimate, samples_bytes: float, scenario: Scenario
+) -> Estimate:
     """Latency of all samples of a connection: latency of a frame, plus the time from the first frame to the last.
 
-    The frames are sent at the rate of the scenario.
+    The frames pass at the goodput of the stream [b/s], so a rate that is not achieved counts no more than the goodput.
     """
     frames = math.ceil(samples_bytes / scenario.payload_bytes)
-    if frames <= 1 or scenario.rate_fps is None or math.isnan(latency.low):
+    if frames <= 1 or math.isnan(latency.low):
         return latency
-    behind_s = (frames - 1) / scenario.rate_fps
-    bases = (*(latency.bases or (latency.basis,)), "derived")
-    why = _joined(
-        latency.why, f"the last of {frames} frames is sent {units.format_seconds(behind_s)} later"
-    )
-    value, low, high = (end + behind_s for end in latency.ends)
-    return Estimate(value, low, high, weakest(bases), why, bases)
+    bits = 8 * scenario.payload_bytes * (frames - 1)
+    least = bits / goodput.high if goodput.high > 0 else 0.0
+    expected = bits / goodput.value if goodput.value > 0 else math.nan
+    most = bits / goodput.low if goodput.low > 0 else math.inf
+    bases = (*(latency.bases or (latency.basis,)), *(goodput.bases or (goodput.basis,)), "derived")
+    later = units.format_seconds(expected)
+    why = _joined(latency.why, f"the last of {frames} frames is sent {later} later")
+    ends = (latency.value + expected, latency.low + least, latency.high + most)
+    return Estimate(*ends, weakest(bases), why, bases)
 
 
 def _with_end_margin(verdict: Verdict) -> Verdict:
