@@ -49,6 +49,8 @@ DAMAGES = [
     (DIRECT, 'rate = "1 Gb/s"', 'rate = "1 Gb"', "is an amount where a rate is needed"),
     (DIRECT, 'rate = "1 Gb/s"\n', "", "links no. 1 has no rate"),
     (DIRECT, 'rate = "1 Gb/s"', 'rate = "0 b/s"', "links no. 1, rate_bps is 0.0"),
+    (DIRECT, 'rate = "1 Gb/s"', "rate_bps = 5e-324", "rate_bps is 5e-324: it must be greater than"),
+    (DIRECT, 'rate = "1 Gb/s"', "rate_bps = 2e18", "rate_bps is 2e+18: it must be less than"),
     (DIRECT, 'between = ["A", "B"]', 'between = ["A"]', "links no. 1, between is ['A']"),
     (DIRECT, 'title = "', 'titel = "', "the key 'titel' is unknown"),
     (DIRECT, 'name = "A"\ncores = 1', 'name = "A"\ncount = 0', "devices no. 1, count is 0"),

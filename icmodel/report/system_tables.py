@@ -216,7 +216,7 @@ def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
 def stated_times(found: SystemPrediction, stream: str) -> StatedTimes:
     """Return the times stated by source and sink of a stream. If neither states a latency, ``ends`` is empty."""
     one = found.system.streams[stream]
-    return StatedTimes(one, found.system.hosts_without_dataset(one))
+    return StatedTimes(one, found.system.stating_devices(one))
 
 
 # --- streams ----------------------------------------------------------------------------------

@@ -500,7 +500,7 @@ class System:
         if stream.path:
             yield self.ports[stream.path[-1]].peer
 
-    def hosts_without_dataset(self, stream: Stream) -> dict[str, Device]:
+    def stating_devices(self, stream: Stream) -> dict[str, Device]:
         """Devices at the ends of a stream that state their own latency, by side: ``send`` or ``recv``."""
         devices = {side: self.devices[getattr(stream, end)] for end, side in SIDES}
         return {side: device for side, device in devices.items() if device.latency_s is not None}

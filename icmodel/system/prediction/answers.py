@@ -314,7 +314,7 @@ def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], dict[int, Stream]] = {}
     unanswered: dict[int, str] = {}
     for index, stream in enumerate(system.streams.values()):
-        if len(system.hosts_without_dataset(stream)) == len(SIDES):
+        if len(system.stating_devices(stream)) == len(SIDES):
             unanswered[index] = "both devices state their latency: no dataset is asked"
             continue
         name = dataset_of(system, stream) if for_all is None else for_all.data.id
