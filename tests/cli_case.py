@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import checkout
 from conftest import clean_environment
@@ -56,3 +60,43 @@ def own_process(*line: str, cwd: Path, **more: Any) -> subprocess.CompletedProce
         check=False,
         **more,
     )
+
+
+# --- terminals --------------------------------------------------------------------------------
+
+END = b"\0"
+"""Written to a terminal before it closes, since closing may drop what was not read yet."""
+
+
+@dataclass
+class Screen:
+    """A terminal: what commands write to, and what they have drawn once it is closed."""
+
+    writer: TextIO
+    drawn: str = ""
+
+
+@contextmanager
+def terminal() -> Iterator[Screen]:
+    """Open a terminal. Read what is drawn on it, and close it."""
+    reader, writer = pty.openpty()
+    with ThreadPoolExecutor() as beside, os.fdopen(writer, "w", encoding="utf-8") as file:
+        drawn = beside.submit(_drawn, reader)
+        screen = Screen(file)
+        try:
+            yield screen
+        finally:
+            file.flush()
+            os.write(writer, END)
+            screen.drawn = drawn.result().decode()
+
+
+def _drawn(reader: int) -> bytes:
+    """Read a terminal until the end mark, and close it."""
+    drawn = b""
+    try:
+        while not drawn.endswith(END):
+            drawn += os.read(reader, 65536)
+    finally:
+        os.close(reader)
+    return drawn.removesuffix(END)

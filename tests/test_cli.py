@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ import pytest
 
 import checkout
 import icmodel
-from cli_case import CENTRAL, TABLE_8_1, RunIcmodel, own_process
+from cli_case import CENTRAL, TABLE_8_1, RunIcmodel, own_process, terminal
 from conftest import clean_environment
 from icmodel.cli import COMMANDS, main
 from test_docs import documents, executed, steps
@@ -99,15 +97,6 @@ def test_the_version_is_printed(run_icmodel: RunIcmodel, tmp_path: Path) -> None
     assert own_process("--version", cwd=tmp_path).stdout == f"icmodel {icmodel.__version__}\n"
 
 
-@contextmanager
-def terminal() -> Iterator[tuple[int, int]]:
-    reader, writer = pty.openpty()
-    try:
-        yield reader, writer
-    finally:
-        os.close(reader)
-
-
 def test_tables_are_drawn_on_a_terminal_and_plain_when_piped(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "icmodel", *shlex.split("predict --payload '1448 B' --why")]
     environment = {
@@ -116,19 +105,11 @@ def test_tables_are_drawn_on_a_terminal_and_plain_when_piped(tmp_path: Path) -> 
         "TERM": "xterm-256color",
         "COLUMNS": "140",
     }
-    with terminal() as (reader, writer):
-        done = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=writer)
-        os.close(writer)
-        drawn = b""
-        try:
-            while chunk := os.read(reader, 65536):
-                drawn += chunk
-        except OSError:  # the terminal is closed when its last writer ends
-            pass
-        assert done.wait() == 0
+    with terminal() as screen:
+        subprocess.run(command, cwd=tmp_path, env=environment, stdout=screen.writer, check=True)
     piped = own_process(*shlex.split("predict --payload '1448 B' --why"), cwd=tmp_path).stdout
-    assert "─" in drawn.decode()
-    assert "9.4106 Gb/s" in drawn.decode()
+    assert "─" in screen.drawn
+    assert "9.4106 Gb/s" in screen.drawn
     assert "─" not in piped
     assert "\x1b" not in piped
     assert "9.4106 Gb/s" in piped

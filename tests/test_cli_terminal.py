@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
 import shlex
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from itertools import product
 from pathlib import Path
@@ -15,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli_case import terminal
 from icmodel.cli import main
 from icmodel.cli.output import COLUMN_PADDING, fit_to_width, stacked
 from icmodel.table import Table
@@ -68,29 +66,13 @@ def test_a_table_that_fits_is_unchanged(table: Table[str]) -> None:
 
 def on_terminal(line: str, width: int, folder: Path, code: int = 0) -> str:
     """What a command draws on a terminal of a width."""
-    reader, writer = pty.openpty()
-    with ThreadPoolExecutor() as beside, pytest.MonkeyPatch.context() as place:
+    with terminal() as screen, pytest.MonkeyPatch.context() as place:
         place.setenv("TERM", "xterm")
         place.setenv("COLUMNS", str(width))
         place.chdir(folder)
-        drawn = beside.submit(read_to_the_end, reader)
-        with os.fdopen(writer, "w", encoding="utf-8") as terminal, redirect_stdout(terminal):
+        with redirect_stdout(screen.writer):
             assert main(shlex.split(line)) == code
-        text = drawn.result().decode()
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.replace("\r", ""))
-
-
-def read_to_the_end(reader: int) -> bytes:
-    """What comes out of a terminal until its last writer closes it."""
-    drawn = b""
-    try:
-        while chunk := os.read(reader, 65536):
-            drawn += chunk
-    except OSError:  # how a terminal says that it was closed
-        pass
-    finally:
-        os.close(reader)
-    return drawn
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.drawn.replace("\r", ""))
 
 
 WIDTHS = (60, 80, 120)
@@ -137,8 +119,8 @@ def test_texts_are_wrapped_once_to_the_width_of_the_terminal(
     drawn = on_terminal(line, 60, tmp_path, code)
     _, _, lines = drawn.partition(heading)
     texts = lines.partition("\n\n")[0].split("\n")[1:]
-    assert any(one.startswith("  ") for one in texts)
-    assert all(re.match(r"  |- |[0-9]+\. ", one) for one in texts)
+    assert any(one.startswith("  ") for one in texts), drawn
+    assert all(re.match(r"  |- |[0-9]+\. ", one) for one in texts), drawn
 
 
 @pytest.mark.parametrize("words", ["", " --why"])
