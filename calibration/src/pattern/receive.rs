@@ -165,9 +165,11 @@ struct Receiving<'a> {
     received: StreamReceived,
     sequence: Sequence,
     phase: Phase,
-    /// Time of the stream's last frame, and of the loop's last clock reading.
+    /// Time of the stream's last frame, and the time until which the loop has read.
     heard_ns: u64,
     now_ns: u64,
+    /// Time at which the last read without a frame ended.
+    empty_ns: u64,
     /// Number of reads that returned frames of the window.
     reads: u64,
     /// Times of the window's last frame.
@@ -220,6 +222,7 @@ impl<'a> Receiving<'a> {
             phase: Phase::WarmUp,
             heard_ns: clock::now_ns(),
             now_ns: 0,
+            empty_ns: 0,
             reads: 0,
             last: Times::default(),
             alike: 0,
@@ -385,7 +388,10 @@ impl<'a> Receiving<'a> {
 
     fn after_read<R: FrameReceiver>(&mut self, receiver: &R, frames: usize) {
         if frames == 0 {
-            self.now_ns = clock::now_ns();
+            // The time before this read. A thread that stalls within a read finds at the next one
+            // what arrived meanwhile.
+            self.now_ns = self.empty_ns;
+            self.empty_ns = clock::now_ns();
         }
         if self.phase != Phase::WarmUp && self.socket.opened.is_none() {
             self.socket.opened = self.socket_count(receiver);

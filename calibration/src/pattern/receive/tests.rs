@@ -2,6 +2,7 @@ use super::*;
 use crate::pattern::Span;
 use crate::pattern::wire::{Arrivals, Read, STREAM, TAG, frame};
 use crate::settings::Protocol;
+use std::ops::Range;
 use std::thread;
 
 const W: Phase = Phase::WarmUp;
@@ -250,6 +251,7 @@ fn with_a_gap(protocol: Protocol) -> StreamReceived {
         Read::Now(early.collect()),
         Read::Idle(Duration::from_nanos(SILENCE_NS / 2)),
         Read::Idle(Duration::from_nanos(SILENCE_NS)),
+        Read::Idle(READ_TIMEOUT),
         Read::Now(late.collect()),
     ];
     received(&settings(protocol), Some(10), reads)
@@ -260,6 +262,20 @@ fn silence_ends_a_stream_only_where_the_layer_may_lose() {
     let (udp, tcp) = (with_a_gap(Protocol::Udp), with_a_gap(Protocol::Tcp));
     assert_eq!((udp.window_frames, udp.run_frames), (8, 8));
     assert_eq!((tcp.window_frames, tcp.run_frames), (10, 10));
+}
+
+#[test]
+fn a_stall_within_a_read_loses_no_frame() {
+    let frames = |seqs: Range<u64>| {
+        let frames = seqs.map(|seq| frame(X, seq, clock::now_ns(), SIZE));
+        Read::Now(frames.collect())
+    };
+    let stall = Read::Idle(Duration::from_nanos(2 * SILENCE_NS));
+    let reads = vec![frames(0..7), stall, frames(7..10)];
+    assert_eq!(
+        received(&settings(Protocol::Udp), Some(10), reads).run_frames,
+        10
+    );
 }
 
 #[test]
