@@ -102,8 +102,8 @@ def is_file(path: Path) -> bool:
     Raises
     ------
     OSError
-        If the operating system refuses the check, e.g. without permission.  `Path.is_file` hides this error from
-        Python 3.14 on.
+        If the operating system refuses the check, e.g. without permission.  Since Python 3.14, `Path.is_file` hides
+        this error.
     """
     return stat.S_ISREG(_mode(path))
 

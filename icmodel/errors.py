@@ -200,7 +200,7 @@ class Mistakes:
     toml: str = ""
     document: Mapping[str, Any] = field(default_factory=dict)
     numbers: dict[str, list[int]] = field(default_factory=dict, init=False)
-    """Name of a list of tables -> indices in the file of the tables that are still checked.
+    """Tables that are still checked, for each list of tables: the name of the list -> their indices in the file.
 
     If a list has no entry, all its tables are checked.
     """
@@ -246,7 +246,7 @@ class Mistakes:
             self.add(Fault(str(error), place, needs))
 
     def number_in_file(self, part: str, number: int) -> int:
-        """Convert the index of a table among the checked tables of its list to its index in the file."""
+        """Return the index in the file of a table, given its index among the checked tables of its list."""
         return self.numbers[part][number] if part in self.numbers else number
 
     def left_out(self, part: str) -> bool:
@@ -269,7 +269,7 @@ class Mistakes:
         raise refusal
 
     def _numbered(self, place: Place) -> Place:
-        """Replace the table of a place (its name, or its number among the checked tables) by its number in the file."""
+        """Write a table in a place by its number in the file, not by name or by number among the checked tables."""
         if len(place) < 2:
             return place
         part, which, *rest = place

@@ -48,7 +48,7 @@ class ValidRange:
     """Valid range of a parameter: the finite numbers from ``least`` to ``most``.
 
     ``above`` excludes ``least`` itself; ``whole`` allows only whole numbers.
-    ``noun`` and ``give`` are parts of the error message: the kind of quantity, and the fix.
+    ``noun`` and ``give`` are parts of the error message: the problem, such as ``not a time``, and the fix.
     """
 
     least: float

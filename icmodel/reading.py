@@ -283,8 +283,8 @@ class Form(Generic[D]):
     example : str
         End of the error message about a missing key; it tells where to find an example.
     samples : callable
-        Function that makes placeholders for wrong values, so that the rest of a document can be checked.  It returns a
-        mapping: key -> placeholder, or name of a list of tables -> key -> placeholder.
+        Function that makes placeholders for wrong values of a document, so that the rest can be checked.  It returns
+        the placeholder of each key; for a list of tables, a mapping with the placeholders of its tables' keys.
     """
 
     model: type[D]

@@ -355,9 +355,9 @@ TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "app_send_per_byte": ("app_send_s_per_byte", units.parse_seconds_per_byte),
     "app_recv_per_byte": ("app_recv_s_per_byte", units.parse_seconds_per_byte),
 }
-"""Name of a parameter given as a text with a unit -> SI name of the parameter, and parser of the text."""
+"""Name of a parameter as a text with a unit -> its name with the SI unit as suffix, and the parser of the text."""
 SI_NAMES = frozenset({"protocol", *VALID_RANGES})
-"""SI names of all parameters of a question except the options."""
+"""Names of all parameters of a question except the options; a quantity has its SI unit as suffix."""
 PARAMETERS = (*sorted({*SI_NAMES, *TEXT_SPELLINGS}), "options")
 """Names of all parameters of a question; any other keyword is an option axis of a dataset."""
 MISSPELT = 0.8
@@ -417,9 +417,9 @@ def from_keywords(keywords: Mapping[str, object]) -> Scenario:
 
 
 def si_values(keywords: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
-    """Split keywords into parameters by SI name and options; texts with units are converted to numbers.
+    """Split keywords into parameters and options, and convert texts with units to numbers in SI.
 
-    Keywords of value ``None`` are dropped.
+    The names of the returned parameters have the SI unit as suffix.  Keywords of value ``None`` are dropped.
 
     Raises
     ------

@@ -223,9 +223,9 @@ def least_rate_fps(goodput_bps: float, payload_bytes: int) -> int:
 def least_met_fps(trial: Trial) -> int | None:
     """Find the least whole rate [1/s] that meets the required goodput; ``None`` if no tried rate does.
 
-    The rate may exceed ``least_fps``, since the low of the goodput's interval can lie below the request.  Rates are
-    tried in doubling steps up to capacity.  Then the last step is bisected, since a requirement that is met stays met
-    at greater rates.
+    The rate may exceed ``least_fps``, since the low end of the goodput's interval can lie below the request.  Rates
+    are tried in doubling steps up to capacity.  Then the last step is bisected, since a requirement that is met stays
+    met at greater rates.
     """
     short = trial.least_fps - 1
     for rate in _doubling_rates(trial.least_fps, trial.greatest_fps):

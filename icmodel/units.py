@@ -1,4 +1,4 @@
-"""Units: read texts with units into SI numbers, and print SI numbers with units.
+"""Units: read texts with units into SI numbers, and format SI numbers as texts with units.
 
 A quantity is a number and one unit of its kind: ``9.4 Gb/s``, ``64 KiB``, ``50 us``.  The prefixes k, M, G, T are
 powers of 1000, and Ki, Mi, Gi are powers of 1024.  The units b, bit and bps count bits; B counts bytes.  Decimals are
@@ -287,7 +287,7 @@ def _scaled(
     steps: tuple[tuple[int, str], ...] = _NO_STEPS,
     infinite: str = "∞",
 ) -> str:
-    """Print a value in a unit with the largest prefix (``k``, ``M`` ...) that leaves at least 1 before the point.
+    """Format a value in a unit with the largest prefix (``k``, ``M`` ...) that leaves at least 1 before the point.
 
     The value is rounded to significant digits and has no trailing zeros.
     """
@@ -309,64 +309,64 @@ def _scaled(
 
 
 def format_bps(value: float, digits: int = 7) -> str:
-    """Print a bit rate: ``2.718282 Gb/s``; infinity is ``unlimited``, NaN is ``–``."""
+    """Format a bit rate: ``2.718282 Gb/s``; infinity is ``unlimited``, NaN is ``–``."""
     return _scaled(value, " b/s", digits, _SI_STEPS, infinite="unlimited")
 
 
 def format_rate(value: float, digits: int = 7) -> str:
-    """Print a frame rate: ``6700/s``, ``14.88095 M/s``; infinity is ``unlimited``, NaN is ``–``."""
+    """Format a frame rate: ``6700/s``, ``14.88095 M/s``; infinity is ``unlimited``, NaN is ``–``."""
     return _scaled(value, "/s", digits, _LARGE_STEPS, infinite="unlimited")
 
 
 def format_bits(value: float, digits: int = 7) -> str:
-    """Print an amount of data: ``64 kb``."""
+    """Format an amount of data: ``64 kb``."""
     return _scaled(value, " b", digits, _SI_STEPS)
 
 
 def format_bytes(value: float, digits: int = 7) -> str:
-    """Print a size: ``65535 B``; whole numbers are printed in full."""
+    """Format a size: ``65535 B``; whole numbers are printed in full."""
     if isinstance(value, int) or float(value).is_integer():
         return f"{int(value)} B"
     return _scaled(value, " B", digits)
 
 
 def format_seconds(value: float, digits: int = 7) -> str:
-    """Print a time: ``27.18282 µs``."""
+    """Format a time: ``27.18282 µs``."""
     return _scaled(value, " s", digits, _TIME_STEPS)
 
 
 def format_metres(value: float, digits: int = 7) -> str:
-    """Print a length: ``50 m``."""
+    """Format a length: ``50 m``."""
     return _scaled(value, " m", digits, _LENGTH_STEPS)
 
 
 def format_hertz(value: float, digits: int = 7) -> str:
-    """Print a frequency: ``20 kHz``."""
+    """Format a frequency: ``20 kHz``."""
     return _scaled(value, " Hz", digits, _SI_STEPS)
 
 
 def format_ratio(value: float, digits: int = 7) -> str:
-    """Print a ratio: ``2.72 %``."""
+    """Format a ratio: ``2.72 %``."""
     return _scaled(value, " %", digits, ((-2, ""),))
 
 
 def format_count(value: float, digits: int = 7) -> str:
-    """Print a number without a unit: ``4``, ``0.2824``."""
+    """Format a number without a unit: ``4``, ``0.2824``."""
     return _scaled(value, "", digits)
 
 
 def format_cores(value: float, digits: int = 7) -> str:
-    """Print a number of cores: ``0.2824 cores``."""
+    """Format a number of cores: ``0.2824 cores``."""
     return _scaled(value, " core" if value == 1 else " cores", digits)
 
 
 def format_delay_per_metre(value: float, digits: int = 7) -> str:
-    """Print a delay per length: ``4.27 ns/m``."""
+    """Format a delay per length: ``4.27 ns/m``."""
     return _scaled(value, " s/m", digits, _TIME_STEPS)
 
 
 def format_seconds_per_byte(value: float, digits: int = 7) -> str:
-    """Print a time per byte: ``0.3 ns/B``."""
+    """Format a time per byte: ``0.3 ns/B``."""
     return _scaled(value, " s/B", digits, _TIME_STEPS)
 
 
@@ -389,7 +389,7 @@ _BY_ENDING: tuple[tuple[str, Callable[[float, int], str]], ...] = (
 
 
 def format_quantity(name: str, value: float, digits: int = 7) -> str:
-    """Print an SI value in the unit that its field name gives.
+    """Format an SI value in the unit that its field name gives.
 
     Raises
     ------

@@ -222,7 +222,7 @@ WIDTH = 100
 
 
 def quantity(name: str, value: float, digits: int = EXACT_DIGITS) -> str:
-    """Return a value as text with its unit, which follows from the suffix of ``name``; a count has no unit.
+    """Return a value as text with its unit. The suffix of ``name`` tells the unit; a count has none.
 
     >>> quantity("goodput_bps", 9.4e9), quantity("cores", 4)
     ('9.4 Gb/s', '4')

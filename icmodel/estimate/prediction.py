@@ -343,7 +343,7 @@ def long_table(metrics: Mapping[str, Estimate]) -> Iterator[dict[str, object]]:
 
 
 def labelled(answers: Sequence[Mapping[str, Estimate]], dims: tuple[str, ...]) -> xarray.Dataset:
-    """Return estimates as an xarray.Dataset: the variables of `icmodel.sweep`, with units.
+    """Return estimates as an xarray.Dataset, with the same variables and units as a result of `icmodel.sweep`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Statistics of 90 % intervals for one new run: from few runs by Student's t, or with an assumed width."""
+"""Statistics of 90 % intervals for one new run: quantiles, the spread of a few runs, and an assumed width."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NORMAL = 1.644854
 Its digits are fixed, so that predictions stay equal between versions.
 """
 LONE_WIDTH = 0.2
-"""Assumed relative half-width of an interval, used if too few rows can be left out to estimate one."""
+"""Assumed relative half-width of an interval, if the rows are too few to estimate a width by leaving rows out."""
 
 # Two-sided 90 % quantiles of Student's t for 1..30 degrees of freedom (0.95 one-sided).
 _STUDENT = (

@@ -47,7 +47,7 @@ BLOCK = 4096
 """Number of points of a sweep that are written to a file together."""
 PARTS = ("_low", "_high", "_basis")
 EVERY_CHUNK = {"array.write_empty_chunks": True}
-"""Configuration of Zarr: chunks of only NaN or only zeros are written too, so that a lost file is noticed."""
+"""Configuration of Zarr: also write chunks of only NaN or only zeros. So a missing file means a lost chunk."""
 
 Column = NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -280,7 +280,10 @@ class Target(ABC):
 
     @abstractmethod
     def truncate(self, blocks: int, size_bytes: int) -> None:
-        """Remove all content after the finished blocks from the partial file."""
+        """Remove all content after the first ``blocks`` blocks from the partial file.
+
+        ``size_bytes`` is the size of a single file up to there; targets that are folders ignore it.
+        """
 
     def begin(self) -> int:
         """Prepare the partial file, and return the number of blocks that an interrupted sweep finished.

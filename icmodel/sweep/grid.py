@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LARGEST_SWEEP = 100_000_000
 """Greatest number of points of a sweep in memory. A sweep by `icmodel.sweep.sweep_to_file` has no such limit."""
 BLOCK = 8_192
-"""Number of points of an in-memory sweep that are predicted together, between two calls of ``progress``."""
+"""Number of points in one block of a sweep in memory; ``progress`` is called after each block."""
 MOST_TRIED = 1000
 """Greatest number of points that are predicted one by one to find the first refused point."""
 
@@ -237,10 +237,10 @@ def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Blocks(Sequence["Block"]):
-    """Blocks of consecutive points of a grid; each block is a grid itself.
+    """Blocks of at most ``most`` consecutive points of a grid; each block is a grid itself.
 
-    A block has all values of as many last axes as fit into ``most`` points. The axis before these axes is cut into
-    pieces. Each earlier axis has one value in a block.
+    The last axes are whole in every block, as many of them as fit. The axis before them is cut into pieces. Each axis
+    before the cut axis has a single value in a block.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """Ranges of a sweep: texts and numbers, converted to the axes of a grid.
 
 - ``"64 B, 1448 B"`` lists values; an item of a list may be a range.
-- ``"64 B..65535 B"`` is both ends, and the dataset's values between them.
-- ``"64 B..65535 B:25"`` is 25 values at equal distances.
-- ``"64 B..65535 B:25log"`` is 25 values at equal ratios.
-- ``"unlimited"`` is a value of a rate or a requested goodput.
+- ``"64 B..65535 B"`` means both ends, and the dataset's values between them.
+- ``"64 B..65535 B:25"`` means 25 values at equal distances.
+- ``"64 B..65535 B:25log"`` means 25 values at equal ratios.
+- ``"unlimited"`` is a possible value of a rate or a requested goodput.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from icmodel.ranges import VALID_RANGES, ValidRange
 Value = float | str
 """Value of a swept parameter: a number in SI units, or the text of a protocol or an option."""
 Known = Callable[[str, float, float], Sequence[float]]
-"""Function that returns the values of a range ``A..B``, from its text, its first and its last value."""
+"""Function that returns the values of a range ``A..B``; its arguments are the range as text, A and B."""
 
 COUNTS = ("cores", "switches", "endpoints")
 WHOLE = ("payload_bytes", *COUNTS)
@@ -42,7 +42,7 @@ _HOW = re.compile(r"(?P<count>[0-9]{1,9})\s*(?P<log>log)?")
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One parameter of a sweep: its SI name and its values.
+    """One parameter of a sweep: its name with the SI unit as suffix, and its values.
 
     A ``fixed`` parameter has one value, and is not a dimension of the result.
     """
@@ -254,7 +254,7 @@ def known_values(
     column = "load_bps" if name == "requested_goodput_bps" else name
     if column not in AXES:
         raise ScenarioError(
-            f"the range {item!r} of {name} has no number of values, and datasets have no points along "
+            f"the range {item!r} of {name} needs a number of values, since datasets have no axis "
             f"{name}: write {item}:25 or {item}:25log"
         )
     found = {getattr(point, column) for point in rows} - {None}

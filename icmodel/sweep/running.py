@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from icmodel.sweep.files import Content
 
 BLOCK_POINTS = 131_072
-"""Greatest number of points in one block of a sweep. A block of 60 columns takes 60 MB, and a Zarr chunk 1 MB."""
+"""Greatest number of points in one block of a sweep. A block takes 1 MB per column, e.g. 60 MB for 60 columns."""
 SWEEP = Work("sweep", "block", "repeat the command to continue after the finished blocks")
 
 
@@ -59,7 +59,7 @@ def sweep_to_file(
     workers : int, optional
         Number of worker processes; by default, the threads of this process work.
     client : distributed.Client, optional
-        Client of a Dask cluster whose workers answer the blocks, in place of ``workers``.
+        Client of a Dask cluster. Its workers predict the blocks instead of worker processes of this machine.
     progress : callable, optional
         Called after every block with the number of answered points and the total number of points.
 
@@ -113,7 +113,7 @@ def sweep_to_file(
                     if progress is not None:
                         progress(block.stop, len(grid))
         except BaseException as error:
-            # Nothing to continue: no block is finished, or a repeat would fail at the same point.
+            # There is nothing to continue: no block is finished, or a repeat would fail at the same point.
             if not done or isinstance(error, OutOfDomain):
                 target.discard()
             raise
@@ -143,7 +143,7 @@ def sweep_id(version: str, sha256: str, variant: str, grid: Grid, extension: str
 
 
 def block_contents(model: Model, grid: Grid, extension: str, most: int) -> Callable[[int], Content]:
-    """Make the function that predicts the block of a given number, and encodes it for the file.
+    """Make the function that predicts one block, given its number, and encodes the answers for the file.
 
     The function uses one thread. It raises OutOfDomain if a point is refused.
     """

@@ -38,7 +38,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Texts about the work in error messages.
+    """Words of error messages about some work.
 
     ``whole`` names the whole work, such as ``sweep``; ``piece`` names one item, such as ``block``. ``again`` tells the
     user how to repeat the work.
@@ -58,12 +58,12 @@ class Answering(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """Pending answer that this thread computes when the result is read."""
+    """Answer that is not computed before it is read; the thread that calls `result` computes it."""
 
     compute: Callable[[], Any]
 
     def result(self) -> Any:
-        """Compute the answer."""
+        """Compute the answer now, by a call of ``compute``, and return it."""
         return self.compute()
 
 
@@ -74,9 +74,9 @@ class Pool:
     Parameters
     ----------
     work : Work
-        Texts about the work in error messages.
+        Words of error messages about the work.
     submit : callable
-        Starts a function with arguments in a worker.
+        Takes a function and its arguments, starts the call in a worker, and returns the pending answer.
     ahead : int
         Greatest number of items in progress at a time.
     shared : bool
@@ -101,15 +101,17 @@ class Pool:
         Parameters
         ----------
         make : callable
-            Module-level function, so that it can be pickled. Each process calls it once with ``arguments``, and gets
-            the function that answers an item.
+            Function that makes the answering function of the job. Each process calls it once. It must be defined at
+            the top level of a module, so that it can be pickled.
+        *arguments
+            Arguments of ``make``.
         """
         if self.shared:
             return partial(self._answers, partial(self.submit, make(*arguments)))
         whole = self.work.whole
         job = pickled((make, arguments), whole)
         for _ in range(self.early):
-            # The result is not read: the first item would raise the same error.
+            # Nobody reads this result: if `prepare` fails, the first item raises the same error.
             self.submit(prepare, __version__, whole, job)
 
         def start(item: Item) -> Answering:
@@ -138,13 +140,15 @@ def pool(
 
     Parameters
     ----------
+    work : Work
+        Words of error messages about the work.
     workers : int, optional
         Number of worker processes.
     client : distributed.Client, optional
-        Client of a Dask cluster whose workers answer, in place of ``workers``.
+        Client of a Dask cluster. Its workers answer instead of worker processes of this machine.
     threads : int
-        Number of threads of this process, if neither ``workers`` nor ``client`` is given. With 1, this thread answers
-        each item when its answer is read.
+        Number of threads of this process, if neither ``workers`` nor ``client`` is given. With ``threads=1``, the
+        calling thread computes each answer when it is read.
 
     Raises
     ------
@@ -207,9 +211,10 @@ def interrupts_held() -> Iterator[None]:
 
 
 def begin(*thresholds: int) -> None:
-    """Initialise a worker process: copy the thresholds of the garbage collector from the parent process.
+    """Initialise a worker process: set the garbage collector's thresholds, and end quietly after Ctrl-C.
 
-    A terminal sends Ctrl-C to all processes of a command. The worker then ends without a traceback.
+    The thresholds are those of the parent process. A terminal sends Ctrl-C to all processes of a command. The worker
+    then ends without a traceback.
     """
     gc.set_threshold(*thresholds)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -310,7 +315,7 @@ def prepare(version: str, whole: str, job: bytes) -> None:
     whole : str
         Name of the work in messages, such as ``sweep``.
     job : bytes
-        The function that makes the answering function, and the arguments for this call; both pickled by `pickled`.
+        The function ``make`` and its arguments, as given to `Pool.job`, pickled by `pickled`.
 
     Raises
     ------
