@@ -19,16 +19,18 @@ from dataclasses import dataclass
 class Constants:
     """Constants of a fit: weights of the candidate predictors, and width of the intervals.
 
+    A site is a combination of payload, load and labels at which the fit predicts.  A label is a
+    protocol, an option or a count.
+
     Parameters
     ----------
     octaves : float
         Distance in payload, in octaves, over which the weight of an error falls by a factor e.
     other_label : float
-        Factor on the weight of a row for each label that row and site do not share.  A label is a
-        protocol, an option or a count.
+        Factor on the weight of a row for each label that row and site do not share.
     other_end : float
-        Factor on the weight of a row if only one of row and site is extrapolated, or both are on
-        different sides of the measured payloads.  Extrapolation has larger errors than
+        Factor on the weight of a row whose position differs from that of the site.  The positions
+        are below, between and above the measured payloads.  Extrapolation has larger errors than
         interpolation.
     everywhere : float
         Share of the total weight that is divided equally among all rows, at any distance.

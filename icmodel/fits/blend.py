@@ -172,10 +172,12 @@ def _candidate_weights(row_weights: Floats, errors: Floats, constants: Constants
 
 
 def _typical(row_weights: Floats, sizes: Floats, root: float) -> Floats:
-    """Typical error of each candidate near each site, (n, candidates): a weighted power mean.
+    """Typical error of each candidate at each of n sites, (n, candidates).
 
-    ``sizes`` (candidates, rows) are absolute errors.  If all of them are NaN, the result is
-    infinite.
+    It is the power mean of the candidate's absolute errors at the rows, with the exponent ``root``.
+    The mean is weighted by ``row_weights`` (n, rows), in which rows near the site have large weights.
+    ``sizes`` (candidates, rows) holds the absolute errors; NaN marks rows that the candidate does not
+    predict.  If it predicts no row, its typical error is infinite.
     """
     known = ~np.isnan(sizes)
     roots = row_weights @ (np.where(known, sizes, 0.0) ** root).T
@@ -224,7 +226,7 @@ class Widths:
     blend : Blend
         Blend with the errors of the rows.
     deviations : array (rows,)
-        Leave-one-out standard deviation of the first process at each row.
+        Leave-one-out standard deviation of the fit's first Gaussian process at each row.
     factor : float
         Ratio of error to scale that 90 % of the rows do not exceed (conformal quantile).
     spread : array (rows,)
@@ -251,7 +253,7 @@ class Widths:
         row_weights : array (n, rows)
             Weight of each known row at each site.
         deviation : array (n,)
-            Standard deviation of the first process at each site.
+            Standard deviation of the fit's first Gaussian process at each site.
         disagreement : array (n,)
             Mean distance of the candidates from the blend at each site.
         """

@@ -135,7 +135,7 @@ def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
 
 
 class Place(NamedTuple):
-    """Positions on the x axis, each with the interval between two points that contains it.
+    """Positions on the x axis, and for each position the interval between two points around it.
 
     A position beyond all points belongs to the outer interval.  ``at`` are the positions.  ``left``
     is the index of the point at which the interval begins.  ``beyond`` is the distance of the

@@ -1,4 +1,7 @@
-"""Fit one metric: a blend of Gaussian processes over cost models, and of single curves.
+"""Fit one metric: a blend of Gaussian processes over cost models, and of predictors from one curve.
+
+A fit works in *log time*.  For a rate, this is the natural logarithm of the time per frame.  For any
+other metric, it is the logarithm of the value (`icmodel.fits.observations.Quantity`).
 
 A metric is fitted directly, or as a multiple of another quantity.  The hyperparameters of a process
 maximise the likelihood of the rows.  The blend weights its candidates (alternative predictors) by
@@ -79,7 +82,7 @@ PAYLOAD, REGIME = -2, -1
 The columns before the regime identify the configuration.
 """
 ALL = 1 - 1e-9
-"""Least ratio of throughput to offered load at which the whole load is carried; below 1 for rounding."""
+"""Least ratio of throughput to offered load that counts as carrying the whole load; below 1 for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ class FittedMetric:
     """Mean latency that is subtracted from a greatest latency before its fit, or ``None``."""
 
     def at(self, where: Sites) -> tuple[Floats, Floats]:
-        """Predict the log time at n sites, and its 90 % half-width for one new run."""
+        """Predict the metric at n sites: log time (n,), and its 90 % half-width (n,) for one new run."""
         log_time, half = self.fit.at(where)
         if self.packets is not None:
             half = np.hypot(half, self.packets.half(where))
@@ -191,6 +194,10 @@ class Fitter:
 
     Parameters
     ----------
+    data : Dataset
+        The dataset.
+    carrier : callable
+        Function that computes how frames travel on the wire.
     fitted_metric : callable
         Function from the name of a metric to its fit; ``None`` if the metric has too few rows.
     flowing : callable
@@ -391,14 +398,15 @@ class Fit:
         return Hyperparameters(self.mechanism.kind, tuple(one.kernels for one in self.processes))
 
     def at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Predict the log time at n sites, and its 90 % half-width for one new run."""
+        """Predict the metric at n sites: log time (n,), and its 90 % half-width (n,) for one new run."""
         log_time, half, row_weights = self._at(sites)
         return log_time, self.widths.of_run(half, row_weights)
 
     def mean_at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Predict the logarithm of the time at n sites, and the half-width of its 90 % interval.
+        """Predict the metric's mean over many runs at n sites, in log time.
 
-        The interval is that of the mean of many runs, not of a single run.
+        The result is the mean (n,), and the half-width (n,) of the 90 % interval that contains it.
+        The interval of a single run is wider: see `at`.
         """
         log_time, half, _ = self._at(sites)
         return log_time, half

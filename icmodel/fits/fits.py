@@ -28,8 +28,9 @@ Watch = Callable[[int, int], None]
 class Fits:
     """Fits of a dataset's metrics; each fit is made on first use.
 
-    ``kept`` holds hyperparameters of metrics that were fitted before.  Only other metrics need a
-    search; its results are added to ``kept``.  ``watch`` is called after each fit.
+    ``carrier`` computes how frames travel on the wire.  ``kept`` holds hyperparameters of metrics that
+    were fitted before.  Only other metrics need a search; its results are added to ``kept``.
+    ``watch`` is called after each fit.
 
     >>> import icmodel
     >>> from functools import partial
@@ -87,8 +88,8 @@ class Fits:
         """Add the throughput, computed from the fitted goodput, to the sites of a metric.
 
         If the hosts are at their limit, the throughput equals the goodput, and a rate (b/s or 1/s)
-        would be predicted from itself.  So sites of rates at this limit get no throughput, except
-        for packet metrics.
+        would be predicted from itself.  So the sites of a rate get no throughput at this limit.
+        Packet metrics are an exception.
         """
         if metric == "goodput_bps":
             return where

@@ -2,8 +2,8 @@
 
 Wire time scales with the line rate, and host time with the clock.  Theory gives the wire time.  If
 the wire is the limit, the utilisation law gives the host time: utilisation × time per frame.  The
-time per frame is the longer of host time and wire time.  A latency below capacity is their sum,
-without the part in which hosts and wire work at the same time.
+time per frame is the longer of host time and wire time.  A latency below capacity is the sum of host
+time and wire time, less the time in which hosts and wire work simultaneously.
 
 Frames of a saturated stream on a slower wire wait in the sender's buffers.  Their latency is the
 buffer content divided by the goodput (J. D. C. Little, A proof for the queuing formula L = λW,
@@ -26,7 +26,7 @@ from icmodel.scenario import Hosts
 Floats = NDArray[np.float64]
 
 ON_WIRE = 1.02
-"""Greatest ratio of the time per frame to theory's least time at which the wire is the limit."""
+"""Ratio of the time per frame to theory's least time, up to which the wire counts as the limit."""
 CHANGE_WIDENING, DISTANCE_WIDENING = 0.5, 0.1
 """Factors of two terms that widen the log half-width of intervals for other hosts (assumed).
 
@@ -95,7 +95,7 @@ def scale_to_hosts(
     is_time = metric.endswith("_s") and regime != UNLIMITED
     if is_time:
         found = np.stack([_time_below_capacity(metric, end, times) for end in ends])
-        found[2] += _hidden_s(metric, ends[2], times)  # the high: host time adds in full
+        found[2] += _hidden_s(metric, ends[2], times)  # in the high end, no host time is hidden
     else:
         found = ends * factor(metric, regime, ends[0], times)
     ratio = np.divide(found[0], ends[0], out=np.ones_like(ends[0]), where=ends[0] > 0)
@@ -182,6 +182,8 @@ def widening(
     ----------
     ratio : array (n,)
         Ratio of the metric on other hosts to the metric on the dataset's hosts.
+    hosts : Hosts
+        Line rate and processor clock of the other hosts.
     own_bps : float, optional
         Line rate of the dataset [b/s].
     uncertain : array of bool (n,)
@@ -224,10 +226,10 @@ GROWTH = 0.5
 An exponent of 0 keeps the size in bytes; 1 keeps the time in which the wire drains the buffer.
 """
 LEVELS = {"p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999, "max": 1.0}
-"""Fill level of a send buffer at which a frame has each latency statistic.
+"""Statistic of the latency -> fill level of the send buffer that a frame with this latency finds.
 
 Level 0 is the content at which the writer wakes up, and level 1 is a full buffer.  The levels are
-assumed to be uniformly distributed.  Other statistics have the level 0.5.
+assumed to be uniformly distributed.  Statistics that are not listed have the level 0.5.
 """
 
 
@@ -262,7 +264,7 @@ class Sender:
     wakes_at : float
         Content at which a sleeping writer continues, as a fraction of the full content.
     own_frames : float
-        Number of frames that are written or in flight, and not in the buffer.
+        Number of frames outside the buffer that add to the latency: being written, or in flight.
     autotuned : bool
         Whether the memory grows with the window.
     queued_frames : int
@@ -312,11 +314,11 @@ STREAM_BYTES = PER_WINDOW * START_PACKETS * float(datagram_memory(np.array(1448.
 DATAGRAM = Sender(212_992, 1 / 2, 1.75)
 """Send buffer of datagrams on Linux: ``net.core.wmem_default``; a writer continues when it is half full.
 
-The number of own frames follows from half a buffer of h packets.  A frame of k packets is written
-whole if there is room for its first packet.  So m = ⌈h / k⌉ frames are written after each pause.
-Frame j (1 to m) finds h + j k packets before it.  The mean over j is h + k (m + 1) / 2 packets.
-The frame's own k packets are added.  The mean of m is h / k + 1/2.  The sum is three quarters of the
-buffer and 1.75 frames.
+The 1.75 own frames follow from this model.  Half the buffer holds h packets, and a frame has k.  A
+frame is written whole if there is room for its first packet.  So m = ⌈h / k⌉ frames are written after
+each pause.  Frame j (1 to m) finds h + j k packets before it; the mean over j is h + k (m + 1) / 2.
+The frame's own k packets are added.  With the mean m = h / k + 1/2, the sum is 1.5 h + 1.75 k packets:
+three quarters of the buffer, and 1.75 frames.
 """
 SENDERS = {
     "tcp": Sender(STREAM_BYTES, 2 / 3, 1.0, autotuned=True),

@@ -29,8 +29,8 @@ Bools = NDArray[np.bool_]
 Group = tuple[int, str]
 """Comparison of the labels of two sites: (index of a label column, a label of that column or ``""``).
 
-If the pair names a label, two sites differ if exactly one of them has this label.  For ``""``, two
-sites differ if their labels in the column are not equal.
+If a label is given, two sites differ if exactly one of them has this label.  For ``""``, two sites
+differ if their labels in the column are not equal.
 """
 Pairs = TypeVar("Pairs", Floats, Bools)
 NO_CURVE = 2
@@ -60,9 +60,9 @@ class Distances:
     Parameters
     ----------
     payload, broken : array (left, distinct) or (distinct,)
-        Signed distances in octaves of payload, and in packets per frame (at most 2).  Only distinct
-        distances are stored.  A kernel adds both signed distances with weights.  If it added their
-        absolute values, the covariance might not be positive definite.
+        Signed distances: in octaves of payload, and in packets per frame, counted up to 2.  Only
+        distinct distances are stored.  A kernel adds both signed distances with weights.  If it added
+        their absolute values, the covariance might not be positive definite.
     column : array (right,) or (pairs,)
         Index of the distinct distance for each right site or pair.
     offered, throughput : array

@@ -91,7 +91,7 @@ COSTS_OF: Mapping[str, type[Costs]] = {
     QUEUE: QueueCosts,
     WORK: WorkCosts,
 }
-"""Costs of each kind of cost model, in the order of the arrays of costs."""
+"""Kind of cost model -> tuple that names its costs, in the order in which arrays hold them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,12 +47,15 @@ ROUNDING = 1e-9
 NO_PAYLOAD = "no payload"
 """Label of rows without a payload, such as calls without data; the fit uses a payload of 1 B for them."""
 FULLEST = 0.97
-"""Greatest utilisation assumed below capacity, since the capacity is known to a few percent."""
+"""Upper limit of the utilisation of hosts below capacity, since the capacity is known to a few per cent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """Conversion of a metric's values to log time and back.
+
+    Log time is the natural logarithm of the time per frame for a rate, and of the value for any other
+    metric.
 
     ``kind`` is ``PER_BIT`` or ``PER_FRAME`` for a rate, and ``DIRECT`` for other metrics.  ``shift``
     is added before the logarithm; it is 0 if no value can be 0.
@@ -316,9 +319,9 @@ def flowing(where: Sites, capacity_bps: Floats) -> Sites:
 def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations | None:
     """Collect the measured rows of a metric for a fit; ``None`` if there are fewer than three.
 
-    For the goodput, only rows that measure the capacity are taken.  Their load is unlimited or not
-    stated, or they are in overload, or they have the next payload beside a row in overload.  Other
-    goodputs equal the offered load, and do not show the capacity.
+    For the goodput, only rows that measure the capacity are taken: rows of unlimited or unstated load,
+    rows in overload, and one row at the next payload on each side of these.  Other goodputs equal the
+    offered load, and do not show the capacity.
     """
     points: Sequence[Point] = data.of_metric(metric)
     regimes = regimes_of(data, points)
@@ -368,12 +371,15 @@ def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, Floats]:
 
 UNLIMITED, UNSAID, LIMITED, OVERLOAD = "unlimited", "unsaid", "limited", "overload"
 OVERLOADED = 1.005
-"""Ratio of a row's limited load to the best goodput at its payload, above which the row is in overload (E14)."""
+"""Ratio of a row's limited load to the best goodput at its payload, above which the row is in overload.
+
+See erratum E14 on the background page.
+"""
 SHORT = 1.1
 """Ratio of a limited load to the goodput reached at this load, above which the row is in overload.
 
-The margin allows for frames that are lost or still queued at the end of a run (assumed).  A load is
-also close to capacity if the best goodput is at most this multiple of the load.
+The margin allows for frames that are lost or still queued at the end of a run (assumed).  The same
+ratio decides which loads are close to capacity: the best goodput is at most this multiple of the load.
 """
 LEAST_LIMITED_RUNS = 10
 """Least number of limited runs from which a protocol's ratio of goodput to load is estimated.
@@ -413,8 +419,9 @@ def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
 def rows_in_overload(data: Dataset, points: Sequence[Point]) -> list[bool]:
     """Mark the rows measured in overload, and one row at the next payload on each side of them.
 
-    At the next payload, the row whose load is closest to capacity is marked: the row of the greatest
-    limited load, or the unlimited row (if any) if all limited loads are far below capacity.
+    At the next payload, the row whose load is closest to capacity is marked.  This is the row of the
+    greatest limited load.  If all limited loads are far below capacity, it is the unlimited row, if
+    there is one.
     """
     regimes = regimes_of(data, points)
     over = [regime == OVERLOAD for regime in regimes]

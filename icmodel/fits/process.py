@@ -54,8 +54,8 @@ class Process:
         The error of a single row is its representer weight divided by its diagonal precision element
         (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, 2006,
         eq. 5.12).  Twins (rows with equal payload, load and labels) are left out together.  Their
-        errors e solve P e = w with their block P of the precision matrix and their representer
-        weights w.
+        errors e solve P e = w.  Here P is the block of the precision matrix for these rows, and w are
+        their representer weights.
         """
         found = self.representer_weights / np.diag(self.inverse)
         for rows in self.twins:
@@ -260,8 +260,8 @@ class ProtocolProcesses:
 def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
     """Root mean square error of each configuration (set of labels), if all its rows are left out.
 
-    The errors e of its rows solve P e = w with their block P of the precision matrix and their
-    representer weights w, as in `Process.errors`.
+    The errors e of its rows solve P e = w.  Here P is the block of the precision matrix for these
+    rows, and w are their representer weights, as in `Process.errors`.
 
     Parameters
     ----------

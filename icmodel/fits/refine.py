@@ -53,7 +53,7 @@ Configuration = tuple[object, ...]
 """Key of a row's configuration: metric, protocol, options and counts, not payload and load."""
 
 PER_OCTAVE = 4
-"""Number of knots per octave of payload."""
+"""Number of knots (payloads at which every drawn curve gets a point) per octave of payload."""
 BEYOND = 2.0**6
 """Factor in payload by which a curve extends below its first and above its last payload."""
 BUSY = ("cpu_send", "cpu_recv")
@@ -133,8 +133,8 @@ class Refiner:
     def refined(self, metric: str, curve: Curve, payload_bytes: Floats, where: Where) -> Curve:
         """Redraw a measured curve from the metric's fit.
 
-        If there is no fit, the measured curve is returned.  A curve of a single row without a payload
-        is also returned as measured if no other options are requested.
+        The measured curve is returned unchanged if the metric has no fit.  The same holds for a curve
+        of a single row without a payload, unless other options are requested.
 
         Parameters
         ----------
@@ -377,9 +377,9 @@ class Refiner:
     ) -> Floats:
         """Correction (n,) of a goodput's fitted log time, towards measured rows that the fit misses.
 
-        On curves at the unlimited load, these are rows of limited runs whose goodput is above the
-        fit's interval.  On curves in overload, these are rows of unlimited runs at the payloads next
-        to overload.
+        On curves at the unlimited load, the fit misses rows of limited runs whose goodput is above its
+        interval.  On curves in overload, it misses rows of unlimited runs at the payloads next to
+        overload.
         """
         own = np.searchsorted(payload, curve.payload_bytes)
         loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]
