@@ -81,7 +81,7 @@ def test_a_report_is_written_beside_the_changes(run_icmodel: RunIcmodel) -> None
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (None, "write the earlier result again with -o old.json"),
+        (None, "run the earlier command again with -o old.json"),
         ("{}", "schema_version"),
         ('{"schema_version": 1}', "is not a complete result"),
         ("no JSON", "is not valid JSON"),
@@ -310,8 +310,8 @@ def test_a_damaged_result_is_compared_or_refused_in_a_sentence(
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("{", "is not valid JSON: .*; write the earlier result again with -o"),
-        ("", "is not valid JSON: it is empty; write the earlier result again with -o"),
+        ("{", "is not valid JSON: .*; run the earlier command again with -o"),
+        ("", "is not valid JSON: it is empty; run the earlier command again with -o"),
         ("[1]", "is not a JSON object"),
     ],
 )
@@ -323,7 +323,7 @@ def test_a_file_that_is_no_result_is_refused(tmp_path: Path, content: str, says:
 
 
 def test_a_missing_file_says_how_to_write_the_first_one(tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match="write the earlier result again with -o"):
+    with pytest.raises(ReportError, match="run the earlier command again with -o"):
         read_result(tmp_path / "old.json")
 
 

@@ -197,7 +197,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def report_unexpected(error: Exception, words: Sequence[str]) -> int:
-    """Report an error that no command handles, and return the exit code.
+    """Report an error that is no `IcmodelError`, and return the exit code.
 
     The error is Ctrl-C during an import, a full disk, or a defect of icmodel.
     """
@@ -238,7 +238,7 @@ def with_option(sentence: str, words: Sequence[str]) -> str:
 
 
 def usage_sentence(error: Exception, words: Sequence[str]) -> str:
-    """Return typer's error about a command line as one sentence, which ends with the command that prints the help."""
+    """Return typer's error as one sentence. Its last words name the command that prints the help."""
     message: str = error.format_message()  # type: ignore[attr-defined]
     message = " ".join(message.split()).replace(". Did you mean", ", did you mean").rstrip(".?")
     context = getattr(error, "ctx", None)
@@ -260,7 +260,7 @@ def _fail(
 ) -> int:
     """Print an error on standard error; with ``--json`` also as a document on standard output.
 
-    The key ``where`` of the document is the place in a file. If the error names no place, the key is the command.
+    In the document, ``where`` is the place in a file if the error names one, or the command.
     """
     if "--json" in words:
         place = _PLACE.search(sentence)

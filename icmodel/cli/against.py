@@ -1,8 +1,8 @@
 """Options ``--against`` and ``--update``: compare a result with an earlier one, for example in nightly runs.
 
-A result is the JSON document of ``icmodel evaluate --json`` or ``icmodel system --json``. A JSON file of ``-o`` has the
-same keys. Only the two documents are compared, so the dataset and the use case of the earlier result need not exist any
-more.
+A result is the JSON document of ``icmodel evaluate --json`` or ``icmodel system --json``. A file written with ``-o
+FILE.json`` has the same keys. The comparison needs only the two documents, not the dataset or use case of the earlier
+result.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Against = Annotated[
     typer.Option(
         "--against",
         metavar="FILE",
-        help="Show the changes since an earlier result of --json or -o FILE.json. "
-        "The exit code is then 0 for the same verdicts and 1 for a changed verdict.",
+        help="Show the changes since an earlier result (a file of --json or -o FILE.json). "
+        "The exit code is then 0 if all verdicts are the same, and 1 if a verdict changed.",
     ),
 ]
 Update = Annotated[
@@ -256,7 +256,7 @@ def changes_since(old: Mapping[str, Any], new: Mapping[str, Any], file: str = ""
     - the dataset ethernet-10g-2012 has the hash b27cb0dbe783, was 000000000000
     """
     name, today = file or "the earlier result", _Result.of(new)
-    advice = "write the earlier result again with --json or -o FILE.json of the same command"
+    advice = "run the earlier command again with --json or -o FILE.json"
     if not isinstance(old, Mapping) or old.get("schema_version") != SCHEMA_VERSION:
         version = old.get("schema_version") if isinstance(old, Mapping) else None
         raise ReportError(
@@ -289,14 +289,16 @@ def read_result(path: Path) -> Mapping[str, Any]:
         document = json_value(path.read_bytes())
     except OSError as reason:
         raise ReportError(
-            f"{path} cannot be read: {reason.strerror}; write the earlier result again with -o {path}"
+            f"{path} cannot be read: {reason.strerror}; run the earlier command again with -o {path}"
         ) from reason
     except ValueError as reason:
         raise ReportError(
-            f"{path} is not valid JSON: {reason}; write the earlier result again with -o {path}"
+            f"{path} is not valid JSON: {reason}; run the earlier command again with -o {path}"
         ) from reason
     if not isinstance(document, dict):
-        raise ReportError(f"{path} is not a JSON object: write it with --json or -o {path}")
+        raise ReportError(
+            f"{path} is not a JSON object: run the earlier command again with -o {path}"
+        )
     return document
 
 
@@ -342,7 +344,7 @@ class _Result:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> _Result:
-        """Read the compared parts of a document; a damaged document raises KeyError, TypeError or ValueError."""
+        """Read the compared parts of a document. A damaged document raises KeyError, TypeError or ValueError."""
         verdict = document["verdict"]
         OUTCOMES.index(verdict)
         names: tuple[str, ...] = ("variants",)

@@ -97,7 +97,7 @@ class CalibrationOptions:
 
     usecase: str | None = option_field(
         "NAME",
-        "Use case, by name or file. Runs are then chosen to decide its verdict, not to reduce the error.",
+        "Use case, by name or file. The runs are then chosen to decide the verdict, not to reduce the error.",
     )
     budget: str = option_field(
         "TIME",
@@ -195,7 +195,7 @@ def calibrate(
 
 
 def exit_code(made: Calibration, *, has_target: bool) -> int:
-    """Return the exit code: the verdict on the use case, or without a use case whether the target error was reached."""
+    """Return the exit code: the verdict on the use case. Without a use case, 0 if no target error was missed."""
     verdict = made.result.progress.verdict
     if verdict:
         return {MET: 0, NOT_MET: 1}.get(verdict, UNDECIDED)
@@ -330,7 +330,7 @@ class PlainProgress:
 def step_lines(state: Progress) -> list[str]:
     """Return the lines of progress after a run: the model's error, or a warning about disturbed first runs.
 
-    Most runs have no line.
+    After most runs, there is nothing to print.
     """
     if state.scores:
         errors = ", ".join(

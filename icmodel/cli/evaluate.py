@@ -43,7 +43,7 @@ Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="Count requirements met on assumed or extrapolated rows as undecided (exit code 3).",
+        help="If a requirement is met, but on assumed or extrapolated rows, count it as undecided (exit code 3).",
     ),
 ]
 Why = Annotated[

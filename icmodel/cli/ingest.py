@@ -65,7 +65,7 @@ OwnWorkOver = Annotated[
     option(
         "own-work-over",
         "NAME",
-        "Dataset measured on the same hosts. Prints the time per frame that the tool adds, compared with this dataset.",
+        "Dataset measured on the same hosts. The answer then has the time per frame that the tool adds, relative to this dataset.",
     ),
 ]
 OwnWorkAt = Annotated[
@@ -73,7 +73,7 @@ OwnWorkAt = Annotated[
     option(
         "own-work-at",
         "END",
-        "Host at which the tool adds this time per frame: send or recv.",
+        "Host at which the tool adds time per frame (see --own-work-over): send or recv.",
         "send",
     ),
 ]
@@ -111,7 +111,7 @@ def ingest(
 
     Labels add missing facts, such as sockperf's payload. Options label all files; a TOML file (--labels)
     labels files by name. A file is refused if it is damaged, contradicts itself, or states a goodput above
-    --line-rate. The answer then names the refused file and uses the other files, and the exit code is 2.
+    --line-rate. The dataset is then made from the other files, and the exit code is 2.
 
     \b
     icmodel ingest runs/*.json --line-rate "10 Gb/s" -o my-link

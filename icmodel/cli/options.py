@@ -42,7 +42,7 @@ class App(typer.Typer):
 
 
 class OnceCommand(TyperCommand):
-    """Command that refuses a repeated option with a single value. Click alone would take the last value."""
+    """Command that refuses an option given twice if it takes only one value. Click would take the last value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words of a command line into the parameters of ``ctx``.
@@ -50,7 +50,7 @@ class OnceCommand(TyperCommand):
         Raises
         ------
         IcmodelError
-            If an option with a single value is given twice.
+            If an option that takes only one value is given twice.
         """
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         once = [
@@ -296,7 +296,7 @@ with_masthead = expand_options(MastheadChoice, "head")
 def page_writers(
     answer: Callable[[], Answer], output: Path | None, masthead: Masthead
 ) -> dict[str, Writer]:
-    """Return the writer of a report for each of its file extensions.
+    """Return, for each file extension of a report, the function that writes the report.
 
     The report prints the file name of ``output``.
     """

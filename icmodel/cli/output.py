@@ -67,7 +67,7 @@ class Answer(NamedTuple):
     files : mapping of file extension to writer
         Writers of further file formats.
     estimates : callable, optional
-        Makes the document with the estimates and used rows for further sheets of an XLSX file. Default: the
+        Makes a document with estimates and used rows. The further sheets of an XLSX file show them. Default: the
         document for ``--json``.
     """
 
@@ -133,7 +133,7 @@ def emit(answer: Answer, *, as_json: bool, output: Path | None) -> None:
 
 
 class PipeClosed(Exception):  # noqa: N818  (a closed pipe is no error)
-    """The program that reads standard output, such as head, has closed it. This is no user error."""
+    """The reading program, such as head, has closed standard output. This is no user error."""
 
 
 def print_text(text: str) -> None:
@@ -225,9 +225,9 @@ _PIECE = re.compile(r"[^ _/,-]+[_/,-]*[ ]?|[_/,-]+[ ]?|[ ]")
 
 
 def fit_to_width(table: Table[str], width: int) -> Table[str] | None:
-    """Wrap the cells of a table to lines of at most ``width`` characters. Returns None if the table does not fit.
+    """Narrow a table to ``width`` characters: wrap the texts in its cells. Return None if it cannot be so narrow.
 
-    The widest column is narrowed first. Numbers and pieces of text are not broken.
+    The widest column is narrowed first. Numbers, and pieces of text (`_PIECE`), are not broken.
 
     Examples
     --------
@@ -387,7 +387,7 @@ def progress_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def model_with_progress(data: Dataset, variant: str | None, *, cache: bool) -> Iterator[Model]:
-    """Yield a model. On a terminal, it shows the progress of its fits."""
+    """Yield a model. On a terminal, a bar shows the progress of the model's fits."""
     from icmodel.model import Model  # not needed by commands that only show data
 
     if (variant or data.default_variant) != "hybrid":
@@ -398,7 +398,7 @@ def model_with_progress(data: Dataset, variant: str | None, *, cache: bool) -> I
 
 
 def best_variant(data: Dataset) -> tuple[str, str]:
-    """Return the variant with the best predictions of a dataset's left-out rows, and the reason."""
+    """Return the variant that best predicts left-out rows of a dataset, and the reason for this choice."""
     from icmodel.validate import choose  # imported here, since predictions do not need it
 
     with progress_bar("left-out points") as progress:

@@ -38,9 +38,7 @@ OVER = ("payload", "load", "cores")
 PLOT_FILES = (".png", ".svg", ".json")
 
 Metric = Annotated[str, typer.Argument(metavar="METRIC", help="Metric to plot, e.g. goodput_bps.")]
-Over = Annotated[
-    str, option("over", "AXIS", "Axis of the plot: payload, load or cores.", "payload")
-]
+Over = Annotated[str, option("over", "AXIS", "Horizontal axis: payload, load or cores.", "payload")]
 
 
 @app.command(short_help="Plot a metric over payload, load or cores.")
@@ -59,8 +57,8 @@ def plot(
 ) -> None:
     """Plot a metric over payload, load or cores, as SVG, PNG or Vega-Lite.
 
-    The plot shows the predicted line with its 90 % interval, the measured points behind it, the limit by
-    theory, and a mark at the scenario. Over payload, the requested goodput is constant.
+    The plot shows the predicted line with its 90 % interval, the measured points, the limit by theory,
+    and a mark at the scenario. In a plot over payload, the requested goodput is constant.
 
     \b
     icmodel plot goodput_bps --protocol udp -o goodput.svg
@@ -99,7 +97,7 @@ def plot(
 
 
 def greatest_payload(data: Dataset, protocol: str, question: Question) -> str:
-    """Return the greatest measured payload of a protocol as text. It is the default of a plot over payload."""
+    """Return the greatest measured payload of a protocol as text: the default scenario of a plot over payload."""
     if question.rate is not None:
         raise ScenarioError(
             "a plot over payload keeps the requested goodput constant, and --rate alone does not "

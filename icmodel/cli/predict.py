@@ -75,7 +75,7 @@ Solve = Annotated[
     option(
         "solve",
         "PARAMETER",
-        "Find the least rate, payload or cores for the goodput of --goodput.",
+        "Find the least value that reaches --goodput: rate, payload or cores.",
     ),
 ]
 Goodput = Annotated[
@@ -197,7 +197,7 @@ def predict(
 
 
 def refuse_options(way: str, others: Mapping[str, object]) -> None:
-    """Raise ScenarioError if an option is given that excludes ``way``, such as ``--from``."""
+    """Raise ScenarioError if one of ``others`` is given. ``way`` is the option that excludes them, such as ``--from``."""
     given = [name for name, value in others.items() if value]
     if given:
         raise ScenarioError(f"{given[0]} cannot be combined with {way}: give only one")
@@ -226,7 +226,7 @@ def answer_rows(
     extrapolate: bool,
     cache: bool,
 ) -> int:
-    """Answer each row of a file of scenarios, write another file, and return the exit code.
+    """Answer each row of a file of scenarios, write the answers to ``output``, and return the exit code.
 
     Raises
     ------
@@ -395,7 +395,7 @@ def reasons(prediction: Prediction) -> Iterator[Section]:
 
 
 def metric_records(prediction: Prediction) -> Iterator[dict[str, object]]:
-    """Yield one CSV row for each predicted metric, with its question."""
+    """Yield one CSV row for each predicted metric, with the parameters of the question."""
     question = prediction.scenario.to_dict()
     options = dict(prediction.scenario.options)
     for name, one in prediction.metrics.items():

@@ -36,7 +36,7 @@ CHANGES_WIDTH = 44
 MOST_ROWS = 6
 """Maximum number of printed Pareto-optimal designs. JSON has all of them."""
 MOST_OTHERS = 3
-"""Maximum number of printed designs with the fewest changes, and of undecided designs."""
+"""Maximum number of printed designs in each of two further lists: fewest changes, and undecided designs."""
 
 
 @app.command(short_help="Find designs of a system that meet its requirements.")
@@ -56,11 +56,11 @@ def recommend(
     """Search for designs of a system that meet all requirements, and for the fewest changes needed.
 
     The table [choices] of the system file lists the allowed choices. Without this table, the choices
-    are the measured protocols and numbers of cores, and payloads that fill packets. Every design is
-        scored, and the best designs are predicted in full. The answer shows the Pareto-optimal designs in
-    CPU, latency, headroom, number of interfaces and cost. It also shows the fewest changes to the
-    file's own design with which it meets all requirements. Exit codes: 0 a design surely meets all requirements,
-    3 a design may meet them, 1 no design meets them.
+    are the measured protocols and numbers of cores, and aligned payloads (their last packet is full).
+    Every design is scored, and the best designs are predicted in full. The answer shows the
+    Pareto-optimal designs in CPU, latency, headroom, number of interfaces and cost. It also shows the
+    fewest changes that make the file's own design meet all requirements. Exit codes: 0 a design surely
+    meets all requirements, 3 a design may meet them, 1 no design meets them.
 
     -o FILE writes .json, .txt or .xlsx, or a report with a one-page summary: .pdf, .html or .md.
     --workers predicts designs in processes, --cluster on a Dask cluster; the answer is the same.

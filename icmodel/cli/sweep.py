@@ -80,7 +80,7 @@ MAIN_METRICS = ("goodput_bps", "cpu_send", "cpu_recv", "loss_rate")
 """Metrics in the printed table of a sweep, besides all mean times. Files and JSON have all metrics."""
 GRID_FILES = (".csv", ".json", NETCDF, PARQUET, ".txt", XLSX, ZARR)
 TARGETS = (".csv", PARQUET, ZARR)
-"""File extensions of the formats for writing block by block, in constant memory."""
+"""File extensions of the formats that can be written block by block, in constant memory."""
 EXTRAPOLATED = BASES.index("extrapolated")
 MARK = "*"
 """Mark of an extrapolated value in the table."""

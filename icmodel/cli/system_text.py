@@ -165,9 +165,9 @@ def parts_text(judged: Judged) -> str:
 
 
 def shortfall_lines(prediction: SystemPrediction, *, everything: bool) -> Iterator[str]:
-    """Yield the reason for missing data of each group of streams, if less may arrive than is produced.
+    """Yield a line for each group of streams of which less data may arrive than is produced.
 
-    The reason is that of the group's worst stream.
+    The line states the reason for the worst stream of the group.
     """
     for name, streams in by_group(prediction).items():
         failing = [one for one in streams if one.arrival.outcome != MET]
@@ -212,7 +212,7 @@ def _worst_text(metric: str, streams: Sequence[StreamPrediction]) -> str:
 
 
 def ports_section(prediction: SystemPrediction, most: int | None) -> Iterator[Section]:
-    """Yield a table of the ``most`` ports with the greatest requested loads; nothing without loads."""
+    """Yield a table of the ``most`` ports with the greatest requested loads. If no port has a load, yield nothing."""
     ports = [
         (name, port)
         for link in prediction.links.values()
@@ -231,7 +231,7 @@ def ports_section(prediction: SystemPrediction, most: int | None) -> Iterator[Se
 
 
 def devices_section(prediction: SystemPrediction, most: int | None) -> Iterator[Section]:
-    """Yield a table of the ``most`` devices with the most busy cores; nothing without known CPU loads."""
+    """Yield a table of the ``most`` devices with the most busy cores. If no CPU load is known, yield nothing."""
     devices = [item for item in prediction.devices.items() if not item[1].cpu_cores.absent]
     devices.sort(key=lambda item: (-item[1].cpu_cores.value, item[0]))
     rows = tuple(

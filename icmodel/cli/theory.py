@@ -119,10 +119,10 @@ def with_framing(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
 
 @app.callback(short_help="Compute the limits of the wire, by theory alone.")
 def limits_by_theory() -> None:
-    """Compute the limits of the wire: packets, wire bits, goodput, send interval, latency, alignment.
+    """Compute the limits of the wire: packets, wire bits, goodput, send interval and latency.
 
-    The limits hold for any host. A range of payloads may omit the number of values ("64 B..9 kB"). The command
-    then takes the payloads in the range that fill each packet.
+    The limits hold for any host. A payload is aligned if its last packet is full. For a range of payloads
+    without a number of values ("64 B..9 kB"), the command takes all aligned payloads in the range.
 
     \b
     icmodel theory ethernet --protocol udp --payload "1472 B, 1473 B"
@@ -144,10 +144,10 @@ def ethernet(
 ) -> None:
     """Compute limits of TCP, of UDP with IP fragmentation, and of frames directly on Ethernet.
 
-    The wire bits include preamble and inter-frame gap. The least latency excludes the gap after the
-    last frame. Real wires pad short frames to 64 B, VLAN tags included. With --unpadded, short frames
-    stay short, and the latency includes the last gap. The theory of the dataset ethernet-10g-2012
-    uses --unpadded.
+    The wire bits include preamble and inter-frame gap. The latency excludes the gap after the last
+    frame. Real links pad short frames to 64 B, VLAN tags included. With --unpadded, short frames stay
+    short, and the latency includes the last gap. The source of the dataset ethernet-10g-2012 assumes
+    such frames.
 
     \b
     icmodel theory ethernet --protocol udp --payload "1472 B, 1473 B"
@@ -257,7 +257,7 @@ class Link:
     def payloads(self, text: str) -> tuple[int, ...]:
         """Parse a list or a range of payloads, and return the payloads [B].
 
-        A range without a number of values stands for the payloads that fill their packets.
+        A range without a number of values stands for its aligned payloads, whose last packet is full.
         """
         from icmodel.sweep import range_values
 
@@ -313,7 +313,7 @@ def emit_limits(link: Link, frames: Frames, *, as_json: bool, output: Path | Non
 
 
 def limits_document(point: Mapping[str, Any]) -> dict[str, object]:
-    """Convert the limits of one payload to the form of estimates: exact numbers by theory."""
+    """Convert the limits of one payload to estimates for JSON, each with the basis ``theory`` and low = value = high."""
     theory_alone = {"basis": "theory", "bases": ["theory"]}
     limits = {
         name: {"value": point[name], "low": point[name], "high": point[name], **theory_alone}
@@ -323,7 +323,7 @@ def limits_document(point: Mapping[str, Any]) -> dict[str, object]:
 
 
 def limit_sections(head: Mapping[str, Any], points: list[dict[str, Any]]) -> Iterator[Section]:
-    """Yield the limits by theory: link, path, a table with a row for each payload, and the goodput bound."""
+    """Yield the printed sections: link and path, a table with a row for each payload, and the goodput bound."""
 
     def text(name: str, value: object) -> str:
         if isinstance(value, bool):

@@ -65,8 +65,8 @@ Keep = Annotated[
     bool,
     typer.Option(
         "--keep",
-        help="Store the coverage (share of rows inside their intervals) with the dataset. Below 85 %, predictions "
-        "then warn.",
+        help="Store the coverage (share of rows inside their intervals) with the dataset. If it is below 85 %, "
+        "predictions warn.",
     ),
 ]
 
@@ -93,7 +93,7 @@ class FoldChoice:
         "all",
     )
     worst: str = option_field(
-        "N", "Number of rows with the greatest errors to list per metric.", default="5"
+        "N", "Number of rows to list per metric: those with the greatest errors.", default="5"
     )
     runs: str | None = option_field(
         "DATASET", "Dataset whose held-out runs are scored.", "the dataset's own"

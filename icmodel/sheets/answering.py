@@ -1,8 +1,8 @@
 """Answer the scenarios of a sheet, one per row.
 
-The column of a parameter has the parameter's name in Python or on the command line. Its unit is in the heading
-(``payload [B]``) or in each cell (``64 KiB``). All columns stay in their order, and the answers follow. If a row has no
-answer, its last cell states the reason.
+A column of parameters has the parameter's name in Python (``payload_bytes``) or on the command line (``payload``). The
+unit is in the heading (``payload [B]``) or in each cell (``64 KiB``). The answered sheet has all columns in their order,
+then the columns of the answers. If a row has no answer, its last cell states the reason.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def answer_sheet(
     ------
     ScenarioError
         If no column is a payload, two columns are the same parameter, or a heading with a unit is a misspelt
-        parameter. Also if a sheet without answers has the heading of an answer.
+        parameter. Also if a sheet of questions uses a heading that is reserved for answers.
 
     Examples
     --------
@@ -132,9 +132,11 @@ def answer_sheet(
 
 
 class _Column(NamedTuple):
-    """Sheet column of a parameter: SI name, unit in the heading, and parser of texts with a unit.
+    """Sheet column of a parameter.
 
-    If ``in_si`` is true, the heading is the SI name, and numbers need no unit.
+    ``name`` is the parameter's name with the SI unit as suffix (``payload_bytes``). ``unit`` is the unit in the heading,
+    if any. ``parse`` converts a text with a unit, such as ``64 KiB``. If ``in_si`` is true, the heading is ``name``, and
+    numbers need no unit.
     """
 
     name: str
@@ -143,7 +145,7 @@ class _Column(NamedTuple):
     in_si: bool
 
     def number(self, cell: Cell) -> float:
-        """Convert a cell to SI units. A number is in the unit of the column's heading; a text contains its own unit.
+        """Convert a cell to SI units. A number is in the unit of the column's heading. A text states its own unit.
 
         Raises
         ------
@@ -170,17 +172,17 @@ class _Column(NamedTuple):
 
 
 PARSERS = dict(TEXT_SPELLINGS.values())
-"""Parsers of texts with a unit, by SI name of the parameter."""
+"""Parameter, such as ``payload_bytes`` -> parser of texts with a unit, such as ``64 KiB``."""
 
 
 def parameter_columns(heads: Sequence[str]) -> dict[int, _Column]:
-    """Return the columns of a sheet with a parameter or an option, by index.
+    """Return the columns that hold a parameter or an option, by column index.
 
     Raises
     ------
     ScenarioError
-        If no column is a payload, two columns are one parameter, or a heading with a unit is a misspelt parameter.
-        Without the error, a misspelt parameter would be ignored.
+        If no column is a payload, two columns are the same parameter, or a heading with a unit is a misspelt parameter,
+        which would otherwise be ignored.
     """
     known = {*TEXT_SPELLINGS, *SI_NAMES}
     found: dict[int, _Column] = {}
@@ -231,7 +233,7 @@ class _Question:
     def read(
         self, columns: Mapping[int, _Column], models: _Models, *, decimal_comma: bool
     ) -> tuple[object, ...]:
-        """Read the scenario of the row, and return its group key. Rows with equal keys are answered together.
+        """Read the scenario of the row, and return a key. Rows with equal keys are answered together.
 
         Raises
         ------
@@ -267,7 +269,10 @@ class _Question:
         return {**self.values, **counts, **self.texts}
 
     def cells(self, shown: Sequence[int]) -> tuple[Cell, ...]:
-        """Return the cells of the row, its answers for the given indices of `ANSWER_HEADS`, and the reason."""
+        """Return the row of the answered sheet: the question's cells, the answers, and the reason for no answer.
+
+        ``shown`` are the indices in `ANSWER_HEADS` of the answers in the sheet.
+        """
         answers = (self.found[place] for place in shown) if self.found else [None] * len(shown)
         return (*self.own, *answers, self.why or None)
 
@@ -294,7 +299,7 @@ class _Models:
 
 
 def answer_block(block: Sequence[_Question], outside: str) -> None:
-    """Answer rows with the same model, protocol, options and set of parameters.
+    """Answer rows with the same model, protocol, options and set of given parameters.
 
     ``outside`` is "refuse" or "extrapolate". A refused row gets the reason in place of an answer.
     """

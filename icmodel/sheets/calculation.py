@@ -1,4 +1,4 @@
-"""Calculation sheet of a workbook, with one row per question, and the look-up sheets for its formulas."""
+"""Calculation sheet of a workbook (one row of formulas per question), and the look-up sheets that it reads."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ PLACE = re.compile(r"\[([^\]]+)\]")
 
 
 class Template(NamedTuple):
-    """Template of a formula: pieces of text with the row number between them."""
+    """Template of a formula: pieces of text. The row number goes between the pieces."""
 
     pieces: tuple[str, ...]
 
@@ -89,9 +89,9 @@ class Calculation:
         return [Template(tuple(PLACE.sub(column, step.formula).split("\0"))) for step in self.steps]
 
     def cell(self, name: str, row: int = 0) -> str:
-        """Return the cell reference of a step in the row of a question, for formulas in other sheets.
+        """Return the reference to a cell of the calculation sheet, for formulas in other sheets.
 
-        Questions are counted from 0.
+        ``name`` is the step (column), and ``row`` is the number of the question, counted from 0.
         """
         letter = self.letters[self.columns[name]]
         return f"{CALCULATION}!${letter}${row + HEADS + 1}"
@@ -159,10 +159,10 @@ class Calculation:
     ) -> None:
         """Write a question as a row of the calculation sheet: its inputs, then the formulas of all steps.
 
-        Questions are counted from 0. Inputs that begin with ``=`` are formulas.
+        ``row`` is the number of the question, counted from 0. Inputs that begin with ``=`` are formulas.
 
-        ``known`` holds the results of steps. A step without a result has no stored value: a spreadsheet program computes
-        it when it opens the file.
+        ``known`` maps steps to results, which are stored in the file. Every other step has no stored value: a
+        spreadsheet program computes the value when it opens the file.
         """
         line = row + HEADS
         for place, cell in enumerate(inputs):

@@ -1,8 +1,8 @@
 """Convert the JSON document of an answer to sheets: verdicts, answers, intervals, basis and sources.
 
 The documents of `Evaluation`, `SystemPrediction` and `Recommendation` have the same structure. An estimate is a mapping
-with value, low, high and basis. A verdict is a mapping with requirement, outcome and estimate. A used row has its
-source. Each row of a sheet has the path of keys to its number in the document.
+with value, low, high and basis. A verdict is a mapping with requirement, outcome and estimate. A used dataset row
+states its source. Most rows of the sheets begin with a path: the keys that lead to the number in the document.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KEYS = {
 NAMES = ("name", "stream", "group", "device", "system", "id")
 """Keys that can name an item of a list in a JSON document."""
 SUMMARY = ("usecase", "dataset", "datasets", "variants", "searched", "notes", "asked")
-"""Parts of a document whose plain values are on the sheet ``summary``."""
+"""Keys of a document. The plain values below them are rows of the sheet ``summary``."""
 OBJECTIVES = {
     "cpu_cores": ("CPU [cores]", 1.0),
     "cpu_recv_cores": ("receiving CPU [cores]", 1.0),
@@ -132,8 +132,7 @@ def ground_rows(
 ) -> Iterator[tuple[Cell, ...]]:
     """Yield the datasets of an answer with their checksums, and each requirement with its stated source.
 
-    These rows are the sources of an answer that uses no dataset rows. An evaluation has one dataset; a system has any
-    number.
+    They are the sources if the document lists no used rows. An evaluation has one dataset; a system has any number.
     """
     own, datasets = document.get("dataset"), document.get("datasets")
     if isinstance(own, Mapping):
@@ -169,7 +168,7 @@ def _walk(place: Place, part: Any) -> Iterator[tuple[Place, Any]]:
 
 
 def kind_of(part: Mapping[str, Any]) -> str:
-    """Return the sheet that gets a row for a part of a document; empty for other parts, such as estimates."""
+    """Return the name of the sheet with a row for this part of a document. Return "" if no sheet has one."""
     return next((name for name, keys in KEYS.items() if part.keys() >= keys), "")
 
 
@@ -210,7 +209,7 @@ def parts_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 
 def _named(place: Place, found: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the place of a verdict, with its stream or device, and the name of its requirement."""
+    """Return two cells: the place of a verdict (with stream or device), and the name of its requirement."""
     of = [str(found[key]) for key in ("stream", "device", "where") if found.get(key)]
     return " / ".join([*place[:-1], *dict.fromkeys(of)]), str(found["requirement"].get("name", ""))
 

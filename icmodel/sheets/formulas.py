@@ -6,7 +6,7 @@ A step is one column of the calculation sheet; a question is one row. In a formu
 step in the same row. Names with the prefixes ``t_``, ``k_``, ``p_`` and ``l_`` are columns of the look-up sheets. An
 empty text stands for an unknown number, and `INFINITY` for infinity. Excel 2016 and LibreOffice have all functions.
 
-In the texts, ``{end}`` is value, low or high, and ``{other}`` is the opposite end of the interval.
+In the templates, ``{end}`` is value, low or high, and ``{other}`` is the opposite end of the interval.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Step(NamedTuple):
 def parse_steps(group: str, lines: str, **words: object) -> Iterator[Step]:
     r"""Yield the steps of a group from lines ``name = formula``.
 
-    Indented lines continue a formula. Lines with a leading ``#`` are comments. The keyword argument of the same name
-    replaces ``{name}``.
+    Indented lines continue a formula. Lines with a leading ``#`` are comments. A placeholder ``{n}`` stands for the
+    keyword argument ``n``.
 
     Examples
     --------
@@ -310,14 +310,14 @@ overload loss {end} = IF(OR(NOT([lossy]),[overload loss unlimited {other}]=""),0
   MIN([overload loss unlimited {other}],1))
 limited loss {end} = IF(OR(NOT([lossy]),[limited loss requested {other}]=""),0,
   MAX(MIN([limited loss requested {other}],1),0))
-# Whether the stream requests more than it can get alone, and whether all senders together do.
+# saturated: the stream requests more than it can get alone. overloaded: all senders together request more.
 saturated {end} = IF([request]>={INFINITE},TRUE,IF([best {end}]="",FALSE,[request]>[best {end}]*(1+{CLOSE})))
 overloaded {end} = IF([request]>={INFINITE},[best {end}]<>"",
   IF([best {end}]="",FALSE,[request]+[others]>[best {end}]*(1+{CLOSE})))
 capacity {end} = IF([saturated {end}],[unlimited {end}],[best {end}])
 receiver {end} = IF([overloaded {end}],[unlimited {end}],[best {end}])
 able {end} = IF([unlimited {end}]="","",[unlimited {end}]/MAX(1-[overload loss {end}],{CLOSE}))
-# Share of the receiver, as in `icmodel.laws.flow.fair_share`; a crowd offers more than the receiver accepts.
+# Share of the receiver, as in `icmodel.laws.flow.fair_share`. crowded: the receiver loses frames of several senders.
 crowded {end} = AND([endpoint count]>1,[overloaded {end}],[others]>0,[overload loss {end}]>0,
   [able {end}]<>"",[receiver {end}]<>"")
 own {end} = IF([crowded {end}],MIN([request],[able {end}]),0)
@@ -511,7 +511,7 @@ def metric_steps(found: Lookup, index: int, name: str) -> Iterator[Step]:
 
 
 def ordered_steps(metrics: list[str]) -> Iterator[Step]:
-    """Yield formulas that put the statistics of each time in order, and limit utilisations to 1.
+    """Yield formulas that limit utilisations to 1, and keep the statistics of a time in order, such as mean ≤ maximum.
 
     `icmodel.laws.metrics.moves` defines the order.
     """

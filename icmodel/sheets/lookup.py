@@ -57,9 +57,9 @@ PAYLOAD, CORES, SWITCHES = "<payload>", "<cores>", "<switches>"
 class Lookup(NamedTuple):
     """Look-up data of a workbook as cells: tables, limits and sentences of a dataset at given options.
 
-    ``names`` are the tables in the order of the configurations. ``metrics`` are the tables of metrics in an answer.
-    ``rows`` are the polynomials. ``configurations`` have the surface of each table by protocol, core count and switch
-    count. ``protocols`` has a row for each protocol of ``answered``. ``refused`` maps each other protocol to the reason.
+    ``names`` are the names of all tables, and ``metrics`` are those that an answer shows. ``rows`` are the polynomials.
+    ``configurations`` has a row for each table, protocol, core count and switch count, with the number of the surface.
+    ``protocols`` has a row for each protocol in ``answered``. ``refused`` maps each other protocol to the reason.
     """
 
     data: Dataset
@@ -83,7 +83,10 @@ class Lookup(NamedTuple):
         return int(np.prod(self.tables.axes.shape))
 
     def place(self, index: int) -> str:
-        """Return a formula for the row of table number ``index`` (in `names`) in the sheet of configurations."""
+        """Return a formula for a row number in the sheet of configurations.
+
+        It is the row of the question's configuration for the table ``names[index]``.
+        """
         return f"[configuration]+{index * self.configuration_count}"
 
     def loads_of(self, name: str) -> tuple[str, ...]:
@@ -257,9 +260,8 @@ def _finite(number: float) -> float:
 def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tuple[Cell, ...]]:
     """Yield the rows of the look-up table of polynomials, in the order of their keys.
 
-    A row begins with key, table, first payload [B] and least load [b/s]. Then it has 4 coefficients for the value, and
-    6 for each end of the interval. The row ends with four codes of the basis, and the highest load that limits the
-    goodput [b/s].
+    The columns of a row are: key, table, first payload [B] and least load [b/s]; 4 coefficients for the value, and 6 for
+    each end of the interval; four codes of the basis; the highest load that limits the goodput [b/s].
     """
     tables = found.tables
     slots, left = tables.axes.slots, tables.left.copy()
@@ -315,7 +317,7 @@ def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
     off_knot = (basis[0, ..., 1:] == basis[0, ..., :-1]).all(axis=0)
     on_knot = (basis[1, ..., 1:] == basis[0, ..., :-1]).all(axis=0)
     top = (surfaces.top_load[:, 1:] == surfaces.top_load[:, :-1])[None]
-    # The first cell has no left knot. So the second cell may repeat it only if both have no answer.
+    # The first cell has no left knot. So the second cell may repeat the first only if both have no answer.
     unknown = np.isnan(surfaces.coefficients[0, 0, :, :, 0])
     known_first = np.ones(same.shape[-1], dtype=bool)
     known_first[0] = False
@@ -325,7 +327,7 @@ def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
 
 
 def _evaluated(terms: Floats, past: Floats, load: Floats | float) -> Floats:
-    """Evaluate polynomials at distances from the lower corner of their cell: ``past`` in payload [B], and load [b/s].
+    """Evaluate polynomials at points ``past`` [B] and ``load`` [b/s] above the lower corner of their cell.
 
     The axes of ``terms`` are coefficients (6), value/low/high, slots, surfaces and cells.
     """

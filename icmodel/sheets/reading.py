@@ -20,6 +20,7 @@ MOST_CELLS = 20_000_000
 LAST_ROW, LAST_COLUMN = 2**20, 2**14
 """Numbers of the last row and of the last column of the largest possible sheet, counted from 1."""
 PIECE_BYTES = 2**20
+"""Number of bytes that are unpacked at a time."""
 REFERENCE = re.compile(rb"""[\s<]r\s*=\s*["']([A-Za-z]*)([0-9]+)["']""")
 """Pattern of a reference in the XML of a sheet: column letters (missing in rows) and row number."""
 CELL = re.compile(rb"<c[\s/>]")
@@ -27,7 +28,7 @@ CELL = re.compile(rb"<c[\s/>]")
 COUNT = re.compile(rb"""[\s<](?:uniqueC|c)ount\s*=\s*["']\s*\+?([0-9]+)""")
 """Pattern of a stated count in XML, such as the number of texts in all sheets."""
 LONGEST_TAG = 2**16
-"""Maximum length of an XML tag that is surely read in one piece [B]."""
+"""Maximum length of an XML tag [B]. A shorter tag is never cut between two pieces."""
 
 
 def read_sheet(path: str | Path) -> Sheet:
@@ -141,7 +142,7 @@ class Area:
                 f"{LAST_ROW} and column {LAST_COLUMN}"
             )
         if (most := max(map(int, COUNT.findall(piece)), default=0)) > MOST_CELLS:
-            raise ReportError(f"{place} states {most} parts: the maximum is {MOST_CELLS}")
+            raise ReportError(f"{place} states a count of {most}: the maximum is {MOST_CELLS}")
 
     def check(self, place: Path) -> None:
         """Raise ReportError if the area is too large. Cells without a reference count as cells of the last row."""

@@ -103,7 +103,7 @@ def unit_of_metric(metric: str) -> Unit:
 
 
 class Chart(NamedTuple):
-    """Charts of a table: column of the x axis, flag for a logarithmic axis, and columns of each chart."""
+    """Charts of a table: index of the x column, whether the x axis is logarithmic, and the y columns of each chart."""
 
     x: int
     log: bool
@@ -119,9 +119,9 @@ class Page(NamedTuple):
 
 
 def new_workbook(body: BytesIO, **options: bool) -> Any:
-    """Begin an XLSX file with xlsxwriter. Its creation date is fixed, so the same cells give the same bytes.
+    """Begin an XLSX file with xlsxwriter. The file states a fixed creation date, so equal cells give equal bytes.
 
-    ``options`` are those of ``xlsxwriter.Workbook``.
+    ``options`` are the options of ``xlsxwriter.Workbook``.
     """
     book = library("xlsxwriter").Workbook(body, options)
     book.set_properties({"created": STATED_DATE})

@@ -354,8 +354,8 @@ class _Workbook:
             met, failed = f"{low}>={limit}", f"{high}<{limit}"
         found = f"IF({met},{text(MET)},IF({failed},{text(NOT_MET)},{text(UNDECIDED)}))"
         if traversals(metric) or metric.endswith("_std_s"):
-            # If the goodput may be below the request, the latency has no upper end. If it is surely below the request,
-            # the latency grows without limit (`icmodel.requirement.while_all_passes`).
+            # If the goodput may be below the request, the latency has no upper end. If the goodput is certainly below
+            # the request, the latency grows without limit (`icmodel.requirement.while_all_passes`).
             steps = ("request", f"{GOODPUT} answer low", f"{GOODPUT} answer high")
             request, least, most = map(self.cell, steps)
             produced = f"{request}/1E9*(1-{ROUNDING!r})"
@@ -459,7 +459,7 @@ class _Workbook:
                 curve.write_formula(k + 1, place, formula, None, stored)
 
     def goodput_configuration(self) -> Mapping[str, Cell] | None:
-        """Return the configuration (row) with the goodput of the initial question; None if there is none."""
+        """Return the row of the configurations sheet with the goodput of the initial question, or None."""
         protocol, cores = self.inputs["protocol"], self.inputs.get("cores")
         if cores is None:
             defaults = {row["protocol"]: row["default cores"] for row in self.found.protocols}

@@ -173,7 +173,8 @@ class EvaluateBody(Body):
     variant: Word | None = VARIANT
     candidate: Word | None = Field(None, description="Candidate that determines the verdict.")
     strict: bool = Field(
-        False, description="Count requirements met on assumed or extrapolated rows as undecided."
+        False,
+        description="If a requirement is met, but on assumed or extrapolated rows, count it as undecided.",
     )
 
 
