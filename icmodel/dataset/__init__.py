@@ -1,7 +1,8 @@
 """Datasets of benchmarked points: read a folder into a checked `Dataset`, and write such folders.
 
-``dataset`` loads a dataset by name or folder, and reads the stored coverage of the model's intervals.  ``rows`` reads
-points.csv, and computes the scatter of repeated runs.  ``check`` validates a dataset folder, and ``write`` writes one.
+``dataset`` loads a dataset by name or folder, and reads the stored coverage of the model's prediction intervals.
+``rows`` reads points.csv, and computes the scatter of repeated runs.  ``check`` validates a dataset folder.  ``write``
+writes a dataset folder.
 """
 
 from icmodel.dataset.dataset import (

@@ -1,7 +1,7 @@
 """Check and seal a dataset folder: dataset.toml against its schema, points.csv row by row.
 
 `load` verifies only the checksum and the keys that the model needs.  This module checks every key, and so finds
-misspelt keys.
+misspelt keys.  To seal a folder means to write the checksum of points.csv into dataset.toml.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def check_dataset(folder: str | Path) -> Dataset:
 
 
 def seal_dataset(folder: str | Path) -> Dataset:
-    """Check a dataset's folder except for its checksum, then write the sha256 of points.csv into dataset.toml.
+    """Check everything in a dataset's folder but the checksum, then write the sha256 of points.csv into dataset.toml.
 
     Raises
     ------
@@ -126,7 +126,8 @@ def _sentence(problem: ErrorDetails) -> str:
 def _check_names(data: Dataset) -> None:
     """Raise DatasetError if a name in a dataset's dataset.toml is wrong.
 
-    Names must occur in points.csv, and the id must be the folder's name.  Reading the held-out runs checks them too.
+    Names must occur in points.csv, and the id must be the folder's name.  The held-out runs are read, and so checked
+    too.
     """
     path = data.folder / "dataset.toml"
     folder = data.folder.resolve().name
@@ -177,7 +178,7 @@ class Tool(Part):
 
 
 class Link(Part):
-    """Table [interconnect] of dataset.toml: the link of the dataset; keys with unknown values are left out."""
+    """Table [interconnect] of dataset.toml: the link of the dataset.  A key is left out if its value is unknown."""
 
     kind: Literal["ethernet", "infiniband", "roce", "rapidio", "loopback"]
     line_rate_bps: Positive | None = None

@@ -1,7 +1,8 @@
 """Find, load and verify datasets, bundled or the user's own, and select their rows.
 
-``icmodel validate --keep`` writes `coverage.json`.  Predictions have no note on coverage if this file is missing, or
-was made for other rows.
+A dataset folder may contain coverage.json, which ``icmodel validate --keep`` writes.  The file states how many left-out
+rows lie inside the model's intervals.  If it is missing, or was made for other rows, predictions have no note on
+coverage.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ SCHEMA_VERSION = 1
 HELD_OUT_FILE = "held-out.csv"
 HOW_TO_LIST = "run `icmodel datasets list` for the bundled datasets, or give the path of a folder"
 LONG = 300
-"""Greatest number of characters that the ``repr`` of a dataset shows of its description."""
+"""Maximum number of characters in the parentheses of a dataset's ``repr``; longer texts are cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interconnect:
-    """Link between the hosts of a dataset; a value that the source does not give is ``None``.
+    """Link between the hosts of a dataset.  If the source does not give a value, the value is ``None``.
 
-    ``burst_bytes`` is the depth of the token bucket that limits a virtual link: bytes that may pass at once, before the
-    line rate applies.  It is 0 for a real wire.
+    ``burst_bytes`` is the depth of the token bucket that limits a virtual link: this many bytes may pass at once before
+    the line rate applies.  It is 0 for a real wire.
     """
 
     kind: str
@@ -77,15 +78,16 @@ class Dataset:
     folder : Path
         Folder of the files.
     default_variant, default_protocol : str
-        Variant of the model, and protocol, used if a prediction request leaves them out.
+        Variant of the model, and protocol.  A prediction uses them if the request names no others.
     protocols : tuple of str
         Protocols that have rows.
     interconnect : Interconnect
-        The link.  ``fabrics`` has the links that replace it at some option values, by option axis and value.
+        Link between the hosts.  ``fabrics`` maps pairs of an option axis and a value to other links: if a question has
+        this value, the other link applies.
     option_axes : tuple of str
-        Further columns of the rows, such as a socket option; ``option_defaults`` has the default of each.
+        Additional columns of points.csv, such as a socket option.  ``option_defaults`` has the default of each.
     stated_limits : tuple of StatedLimit
-        Limits that the source states.
+        Limits that the source states for metrics.
     absences : tuple of mappings
         Metrics without rows, each with the reason.
     variants : mapping
@@ -195,7 +197,7 @@ class Dataset:
 
     @cached_property
     def between_sessions(self) -> Mapping[str, float]:
-        """Standard deviation between measurement sessions by metric: absolute for ratios, relative for others.
+        """Standard deviation between measurement sessions by metric: absolute for ratios, relative for other metrics.
 
         The mapping is empty if all points were measured in one session, or the sessions are unknown.
 
@@ -212,7 +214,9 @@ class Dataset:
 
     @cached_property
     def coverage(self) -> Mapping[str, Kinds]:
-        """Stored coverage of the model's intervals, by variant and kind of fold; empty if none is stored.
+        """Stored coverage of the model's intervals, by variant and kind of fold (way of leaving rows out).
+
+        The mapping is empty if no coverage is stored.
 
         Raises
         ------
@@ -223,12 +227,12 @@ class Dataset:
 
     @cached_property
     def held(self) -> Mapping[str, Mapping[str, Held]]:
-        """Coverage of the model's intervals, by variant and metric: the least coverage over all kinds of folds."""
+        """Coverage of the model's intervals, by variant and metric: the lowest coverage over all kinds of folds."""
         return {variant: least_held(kinds) for variant, kinds in self.coverage.items()}
 
     @cached_property
     def held_out_runs(self) -> Mapping[str, tuple[Point, ...]]:
-        """Rows of each run that is held out of every fit, by name of the run; empty if no run is held out.
+        """Rows of the held-out runs, which no fit uses, by name of the run; empty if no run is held out.
 
         The runs are read and verified on first use, since only a validation needs them.
 
@@ -332,7 +336,7 @@ def check_variant(name: str) -> None:
 
 
 def shipped(kind: str) -> Path:
-    """Return the folder of bundled ``data`` or ``usecases``, in the package or a checkout."""
+    """Return the folder of the bundled ``data`` or ``usecases``: inside the package, or beside it in a checkout."""
     package = Path(__file__).resolve().parent.parent
     inside, beside = package / kind, package.parent / kind
     return inside if inside.is_dir() else beside
@@ -565,14 +569,14 @@ def _interconnect(table: Mapping[str, object], path: Path) -> Interconnect:
 FILE = "coverage.json"
 COVERAGE_VERSION = 1
 LEAST_ROWS = 30
-"""Least number of a metric's left-out rows for which the metric's coverage is stored."""
+"""The coverage of a metric is stored only if at least this many of its rows were left out."""
 PROMISED = (0.85, 0.95)
-"""Least and greatest acceptable coverage of 90 % intervals; below the least, predictions get a note."""
+"""Acceptable range of the coverage of 90 % intervals.  If the coverage is below the range, predictions get a note."""
 
 Kinds = Mapping[str, Mapping[str, Any]]
-"""Coverage of one variant of the model, by kind of fold: number of folds, and scores of each metric.
+"""Coverage of one variant of the model, by kind of fold.  Each entry has the number of folds, and scores by metric.
 
-A fold is a split into training rows and test rows.
+A fold is a split of the rows into training rows and left-out rows.
 """
 
 
@@ -614,7 +618,7 @@ def coverage_text(sha256: str, variants: Mapping[str, Kinds]) -> str:
 
 
 def least_held(kinds: Kinds) -> dict[str, Held]:
-    """Return the least coverage of each metric over all kinds of folds (ways of leaving rows out)."""
+    """Return the lowest coverage of each metric over all kinds of folds (ways of leaving rows out)."""
     least: dict[str, Held] = {}
     for trial in kinds.values():
         for metric, score in trial["metrics"].items():

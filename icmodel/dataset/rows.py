@@ -1,7 +1,7 @@
-"""Read points.csv and held-out.csv: check every cell and the order of the rows, and find repeated runs.
+"""Read and check points.csv and held-out.csv, and compute the scatter of repeated runs.
 
-Errors of ratios (``loss_rate``, ``cpu_send``, ``cpu_recv`` and their parts by mode) are absolute: a relative error
-means little for an idle core or a lossless link.  Errors of other metrics are relative.
+Errors of ratios are absolute, since a relative error means little for an idle core or a lossless link.  Ratios are
+``loss_rate``, and CPU loads such as ``cpu_send`` and ``cpu_send_user``.  Errors of other metrics are relative.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _ONE_DIGIT = re.compile(r"(.+_p)([1-9])_s")
 
 
 class Point(NamedTuple):
-    """Point: one row of points.csv, in SI units; ``None`` for an empty cell.
+    """One row of points.csv, in SI units; ``None`` for an empty cell.
 
-    A dataset has thousands of points.  They are named tuples because a frozen dataclass takes three times as long to
-    make.
+    Points are named tuples, since a dataset has thousands of them.  Making a frozen dataclass takes three times as
+    long.
     """
 
     line: int
@@ -150,7 +150,7 @@ def _cells(path: Path, body: bytes) -> tuple[list[str], list[list[str]]]:
 def _points(
     rows: list[list[str]], option_axes: tuple[str, ...], width: int, path: Path
 ) -> Iterator[Point]:
-    """Convert rows of texts to points, parsed column by column; equal texts of a column are parsed once."""
+    """Convert rows of texts to points.  Each column is parsed as a whole, and equal texts in a column only once."""
     for number, cells in enumerate(rows, start=FIRST_LINE):
         if len(cells) != width:
             raise DatasetError(
@@ -256,9 +256,9 @@ def _whole(name: str, text: str, least: int = 0) -> int | None:
 
 
 def check_quantile(metric: str) -> None:
-    """Raise ValueError if a metric is a quantile of one digit, which could be read in two ways.
+    """Raise ValueError if a metric is a quantile with one digit: ``latency_p5_s`` could mean 5 % or 50 %.
 
-    The digits are those behind "0.": ``p50`` is 50 % and ``p999`` is 99.9 %.
+    The digits of a quantile are decimal places: ``p50`` is 0.50 (50 %), and ``p999`` is 0.999 (99.9 %).
     """
     if found := _ONE_DIGIT.fullmatch(metric):
         start, digit = found.groups()
@@ -308,7 +308,7 @@ A parser takes the column's name and a text, and raises ValueError for an invali
 
 
 def _contradiction(point: Point) -> str | None:
-    """Describe a contradiction between cells of a row that are valid by themselves; ``None`` without one."""
+    """Return a text if cells of a row contradict each other, otherwise ``None``.  Each cell by itself is valid."""
     value = point.value
     low = value if point.low is None else point.low
     high = value if point.high is None else point.high
@@ -358,10 +358,11 @@ RELATIVE, ABSOLUTE = "relative", "absolute"
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Noise of one metric between repeats: medians over ``rows`` rows that have at least two repeats.
+    """Scatter of one metric between repeated runs.
 
-    ``run`` is the standard deviation of one run.  ``mean`` is the standard deviation of a row's mean, std / √n.  For
-    normally distributed runs an unbiased prediction has a median error of 0.67 times ``run``.
+    Both values are medians over the ``rows`` rows with at least two runs.  ``run`` is the standard deviation of a
+    single run.  ``mean`` is the standard deviation of the mean of a row's runs, std / √n.  If runs are normally
+    distributed, an unbiased prediction of a run has a median error of 0.67 times ``run``.
     """
 
     rows: int
@@ -371,11 +372,11 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Scatter of single runs of the same points, for one metric.
+    """Scatter of the runs at one point, for one metric.
 
-    ``run`` is the median, over ``points`` points, of the standard deviation of one run.  ``error`` is the median, over
-    ``runs`` runs, of the error of predicting a run by the mean of the point's other runs.  A new run of a measured
-    point deviates by about ``error``.
+    ``run`` is the standard deviation of the runs at a point; the value is the median over ``points`` points.  ``error``
+    is the deviation of a run from the mean of the other runs at its point; the value is the median over ``runs`` runs.
+    A new run at a measured point deviates by about ``error``.
     """
 
     points: int
@@ -390,7 +391,7 @@ def kind(metric: str) -> str:
 
 
 def noise(points: Iterable[Point]) -> dict[str, Noise]:
-    """Return the noise between repeats of each metric that has rows with at least two repeats."""
+    """Return the scatter between repeated runs, for each metric that has rows with at least two runs."""
     spreads: dict[str, list[tuple[float, float]]] = {}
     for point in points:
         scale = 1.0 if kind(point.metric) == ABSOLUTE else point.value
@@ -404,7 +405,7 @@ def noise(points: Iterable[Point]) -> dict[str, Noise]:
 
 
 def repeats(points: Iterable[Point]) -> dict[str, Repeats]:
-    """Return the scatter of single runs of the same points, for each metric with two or more runs of a point.
+    """Return the scatter of the runs at one point, for each metric that has a point with two or more runs.
 
     Parameters
     ----------

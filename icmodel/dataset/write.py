@@ -1,4 +1,4 @@
-"""Write a dataset folder with sorted rows, exact numbers and checksums; an invalid dataset changes nothing."""
+"""Write a dataset folder with sorted rows, exact numbers and checksums.  If the dataset is invalid, no file changes."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ def write_dataset(
     extra: Mapping[str, bytes] | None = None,
     held_out: Mapping[str, Sequence[Point]] | None = None,
 ) -> None:
-    """Write points.csv, dataset.toml, held-out.csv if there are held-out runs, and further files.
+    """Write the files of a dataset: points.csv, dataset.toml, further files, and held-out.csv if runs are held out.
 
     All files are first written to a temporary folder and loaded from there, so that an invalid dataset changes nothing.
-    A new folder is then renamed into place.  In an existing folder, files are replaced one by one, and other files
-    stay.  dataset.toml with the checksums comes last: after an interruption, the folder cannot be loaded until it is
-    written again.
+    If the target does not exist, the temporary folder is renamed to it.  In an existing target, files are replaced one
+    by one, and other files stay.  dataset.toml contains the checksums, and so is replaced last: after an interruption,
+    the checksums do not match, and the folder cannot be loaded until it is written again.
 
     Parameters
     ----------
     folder
         The target; missing parents are created.
     document
-        The document of dataset.toml; checksums, ``schema_version`` and ``protocols`` are added.
+        Content of dataset.toml.  Checksums, ``schema_version`` and ``protocols`` are added to it.
     option_axes
         The option axes, in the order of ``Point.options``; columns are written in alphabetical
         order.

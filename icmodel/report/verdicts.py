@@ -322,7 +322,10 @@ def finding_text(finding: Finding) -> str:
 
 
 def finding_basis(finding: Finding) -> str:
-    """Return the basis of a verdict as text: ``on assumed rows (R19)``; empty if nothing was predicted."""
+    """Return the basis of a verdict as text, such as ``on assumed rows (R19)``; empty if nothing was predicted.
+
+    R19 is the name of a rule in the README of the dataset, by which its author assumed these rows.
+    """
     ground = finding.rests_on
     if not ground.basis:
         return ""

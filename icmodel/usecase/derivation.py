@@ -1,12 +1,14 @@
-"""Derived numbers of a use case with formulas, such as a stream's goodput, and its limits in SI units.
+"""Compute the derived numbers of a use case, such as the goodput of a stream, and convert requirements to SI units.
 
-The rules come from "High speed local area interconnects" (IC2012) §1.4.3 and §8, the source of the bundled use cases:
+Each derived number has a formula.  The rules come from "High speed local area interconnects" (IC2012) §1.4.3 and §8,
+the source of the bundled use cases:
 
 - The goodput of pictures is width × height × depth × rate.
-- The goodput of samples with a time limit is (bits of the samples) / (time limit − delay of the cable).
-- If n connections share samples with an imbalance of i, the busiest connection carries (1 + i)/n of them, rounded up.
+- The goodput of samples with a time limit is (bits of all samples) / (time limit − delay of the cable).
+- If n connections share samples with an imbalance of i, the busiest connection carries (1 + i)/n of the samples,
+  rounded up.
 
-In the document, a limit is a quantity with a unit, or the name of a derived number.
+A requirement in the use case file states its limit as a quantity with a unit, or as the name of a derived number.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from icmodel.usecase.document import (
 MEDIUM_DELAY = "medium.delay_s"
 ARRIVING = "arriving_goodput_bps"
 NUMBERS = "numbers"
-"""Placeholder for all derived numbers of a stream, as the last key of a place (path of keys in the file)."""
+"""Last key of a place (path of keys in the file) that stands for all derived numbers of a stream."""
 OF_DEVICES = ("received_goodput_bps", "sent_goodput_bps")
 """Derived quantities of a device: received goodput and sent goodput, each summed over the device's streams."""
 
@@ -87,7 +89,7 @@ def derive(usecase: UseCase) -> Derivations:
     Raises
     ------
     UseCaseError
-        If a name is not a derived number, a budget does not add up, or a cable's delay exceeds the allowed time.
+        If a named number does not exist, a budget does not add up, or a cable's delay exceeds the allowed time.
         The message lists all such mistakes.
 
     Examples
@@ -253,8 +255,8 @@ def _derive_goodput(
 def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivation]) -> None:
     """Add the derived numbers of a stream of samples.
 
-    The derived goodputs are for all samples and for one connection, each with and without the cable's delay. Further
-    numbers are the sample count and the payload of the busiest connection.
+    These are the goodput of all samples, and the goodput of one connection. Each is computed with and without the
+    cable's delay. Further numbers are the sample count and the payload of the busiest connection.
     """
     name, size = stream.name, units.format_bits(stream.size_bits)
     extra = stream.imbalance_ratio
@@ -336,22 +338,22 @@ def exact(value: float) -> Fraction:
 
 
 def _time(value: float | str, derived: Derivations) -> Fraction:
-    """Return the exact value of a time in the document [s], which may be the name of a derived time."""
+    """Return the exact value of a time [s], which the document gives as a number or as the name of a derived time."""
     if isinstance(value, str):
         derivation = lookup(derived, value)
         if quantity_kind(derivation.quantity) != "s":
             raise UseCaseError(
                 f"{value} is {derivation.text}, but a time is needed: name a derived time, or write "
-                "one with its unit"
+                "a time with its unit"
             )
         return exact(derivation.value)
     return exact(value)
 
 
 def reference(value: float | str | None) -> tuple[Place, ...]:
-    """Return the places in the file on which a named number depends, such as ``response.interconnect_s``.
+    """Return the places in the file that determine a derived number with a name such as ``response.interconnect_s``.
 
-    If ``value`` is a number instead of a name, the result is empty.
+    The result is empty if ``value`` is a number instead of a name.
     """
     if not isinstance(value, str):
         return ()

@@ -205,8 +205,8 @@ class Budget(Document):
 class Limit(Document):
     """A requirement: a metric of a stream must be at least, or at most, a limit.
 
-    The limit is a text with a unit, or the name of a derived number. With ``device``, the CPU metric is summed over
-    all connections of the stream that one such device handles.
+    The limit is a text with a unit, or the name of a derived number. With ``device``, the requirement limits the sum
+    of a CPU metric over all connections of the stream at one such device.
     """
 
     name: Text
@@ -234,7 +234,7 @@ class Limit(Document):
             faults.append(Fault(text, ("at_least",), (("at_most",),)))
         if self.device is not None and not self.metric.startswith(("cpu_send", "cpu_recv")):
             text = (
-                f"device sums a CPU metric over a host's streams, but {self.metric} is not a CPU metric: "
+                f"the key device sums a CPU metric over a host's streams, but {self.metric} is not a CPU metric: "
                 "remove device, or use cpu_send or cpu_recv"
             )
             faults.append(Fault(text, ("device",), (("metric",),)))

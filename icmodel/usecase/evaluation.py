@@ -138,8 +138,8 @@ def judge_candidates(
     strict : bool
         Whether a requirement met on assumed or extrapolated rows counts as undecided.
     brief : bool
-        Whether to judge only the requirements, which takes a tenth of the time. Readings and remedies of a missed
-        goodput are left out, and only the metrics of the requirements are predicted.
+        Whether to judge only the requirements, which takes a tenth of the time. Only their metrics are predicted.
+        Readings (alternative interpretations) are not judged, and no remedy for a missed goodput is sought.
     """
     must = required(case, derived)
     readings: RequiredLimits = ()
@@ -380,9 +380,9 @@ class _CandidatePrediction:
         return replace(prediction, metrics=metrics), (note,)
 
     def least_rates(self, stream: str, scenario: Scenario) -> tuple[Derivation, ...]:
-        """Compute the least whole frame rates [1/s] at which the scenario's payload carries a stream's goodput.
+        """Compute the lowest integer frame rate [1/s] at which frames of the scenario's payload carry the goodput.
 
-        A stream of pictures has a second rate, at which no frame contains parts of two pictures.
+        For a stream of pictures, a second rate follows: the lowest one if no frame contains parts of two pictures.
         """
         needed = needed_goodput(stream, self.derived)
         least = Derivation(

@@ -176,7 +176,7 @@ name = "response"
 total = "50 ms"
 parts = { capture = "33 ms", interconnect = "rest" }
 
-# Kinds of devices, the number of each, and how many streams one of them sends or receives.
+# Kinds of devices: the number of such devices, and how many streams one such device sends or receives.
 # Core time of the application for each frame of a stream (only the variant hybrid uses it):
 #   app_send = { video = "20 us" }, app_recv, and for each byte app_send_per_byte = { video = "0.3 ns" }, ...
 [[devices]]
@@ -203,8 +203,9 @@ depth = "24 bit"
 rate = "50 Hz"
 
 # Requirements. The limit is a quantity, or the name of a derived number.
-# kind is hard (limit latency_max_s), firm (limit latency_p99_s) or soft. The kind is only shown:
-# every requirement counts the same. If a dataset lacks a quantile, the maximum is its upper bound.
+# kind is hard, firm or soft. A hard requirement on latency limits latency_max_s, a firm one latency_p99_s.
+# The kind is only shown: every requirement counts the same.
+# If a dataset lacks a quantile, the maximum is its upper bound.
 [[requirements]]
 name = "the stream arrives"
 metric = "goodput_bps"
@@ -219,7 +220,7 @@ at_most = "response.interconnect_s"
 [[requirements]]
 name = "the display can take it"
 metric = "cpu_recv"
-device = "display"                   # sums over the streams one display receives
+device = "display"                   # the limit is for all streams of one display together
 at_most = "80 %"
 
 # Candidates to choose from: a scenario for each stream, with the parameters of `icmodel predict`.

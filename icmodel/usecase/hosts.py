@@ -20,14 +20,15 @@ from icmodel.usecase.document import Candidate, Device, UseCase
 from icmodel.usecase.result import Answer
 
 Load = Mapping[str, int]
-"""Streams on one interface: their number, by name."""
+"""Load of one interface: number of streams by stream name (a name can stand for several equal streams)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interfaces:
     """Network interfaces of one device: actual number, and number that its streams need (``None`` if unknown).
 
-    ``received`` and ``sent`` hold each distinct load of an interface once. No stream is divided between interfaces.
+    ``received`` and ``sent`` hold the loads of the interfaces; if interfaces have equal loads, the load is held once.
+    No stream is divided between interfaces.
     """
 
     device: Device
@@ -79,9 +80,10 @@ def _others_bps(stream: str, load: Load, derived: Derivations) -> float:
 
 @dataclass(frozen=True, slots=True)
 class SharedInterface:
-    """Busiest interface on a stream's path: number of streams, and goodput of all other streams there [b/s].
+    """Busiest interface on a stream's path.
 
-    ``load`` has the number of streams there by name.
+    ``endpoints`` is the number of all streams at the interface, and ``load`` their number by name.
+    ``other_goodput_bps`` is the goodput of all other streams there [b/s].
     """
 
     endpoints: int
@@ -90,7 +92,7 @@ class SharedInterface:
     load: Load
 
     def is_full(self, capacities_bps: Mapping[str, Fraction], derived: Derivations) -> bool:
-        """Whether the streams need more goodput than the interface carries; streams of unknown goodput do not count.
+        """Whether the streams need more goodput than the interface carries; streams of unknown capacity do not count.
 
         Frames of all streams then wait in the queue of the interface, even frames of a stream that gets the goodput it
         needs.
@@ -111,13 +113,13 @@ def interfaces(
 ) -> dict[str, Interfaces]:
     """Return the interfaces of each device: as stated in the file, or as many as the device's streams need.
 
-    If a device states no interfaces, a scenario's ``endpoints`` is the greatest number of streams of the same name that
-    share one of its interfaces.
+    If a device states no interfaces, a scenario's ``endpoints`` limits the number of streams of the same name on one
+    interface of the device.
 
     Parameters
     ----------
     capacities_bps : mapping
-        Goodput of each stream over one interface [b/s]; streams with an unknown goodput are missing.
+        Greatest goodput of each stream alone over one interface [b/s]; a stream is missing if it is unknown.
     """
     found = {}
     for device in case.devices:
@@ -155,7 +157,7 @@ def _pieces(
 ) -> list[_Piece]:
     """Return the streams that a device handles, the largest first.
 
-    Sizes are goodput over capacity. If a capacity is unknown, they are goodputs [b/s].
+    The size of a stream is its goodput over its capacity. If any capacity is unknown, all sizes are goodputs [b/s].
     """
     known = capacities_bps.keys() >= handled.keys()
     pieces = []
@@ -199,11 +201,11 @@ def _needed_interfaces(
 
 
 Packed = list[tuple[int, Fraction, dict[str, int]]]
-"""Interfaces with equal loads: their number, the size still free on each, and the load of each."""
+"""Groups of interfaces with equal loads: number of interfaces, free size of each, and load of each."""
 
 
 def _packed(pieces: list[_Piece], size: Fraction) -> Packed:
-    """Pack streams into interfaces of one size by first fit, the largest stream first.
+    """Pack streams into interfaces of equal size by first fit, the largest stream first.
 
     A stream larger than an interface takes an interface of its own.
     """
@@ -247,7 +249,7 @@ def _spread(pieces: list[_Piece], count: int) -> tuple[Load, ...]:
 
 
 BISECTIONS = 30
-"""Number of bisection steps in the search for the size to which the interfaces of a device are filled."""
+"""Number of bisection steps in the search for the least size of interfaces into which all streams fit."""
 
 
 def capacities_alone(answers: Mapping[str, Answer]) -> dict[str, Fraction]:
@@ -281,7 +283,7 @@ def shared_interface(
     found: Mapping[str, Interfaces],
     derived: Derivations,
 ) -> SharedInterface | None:
-    """Return the busiest interface on a stream's path, with the other streams there.
+    """Return the busiest interface on a stream's path.
 
     The result is ``None`` if no other stream uses the interface, or if the scenario states both ``endpoints`` and
     ``other_goodput``.

@@ -144,7 +144,7 @@ def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: 
 
 
 def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: Model) -> Estimate:
-    """Return the estimate of the required metric. If the requirement names a device, sum the estimate over all streams.
+    """Return the estimate of the required metric; if the requirement names a device, the sum over its streams.
 
     If the stream may produce more than the network carries, the interval of a latency has no upper end.
     """
@@ -172,9 +172,10 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
 def of_last_frame(
     latency: Estimate, goodput: Estimate, samples_bytes: float, scenario: Scenario
 ) -> Estimate:
-    """Latency of all samples of a connection: latency of a frame, plus the time from the first frame to the last.
+    """Return the latency of all samples of a connection.
 
-    The frames pass at the goodput of the stream [b/s], so a rate that is not achieved counts no more than the goodput.
+    It is the latency of a frame plus the time from the first frame to the last. This time follows from the predicted
+    goodput of the stream [b/s], which may be less than the requested goodput.
     """
     frames = math.ceil(samples_bytes / scenario.payload_bytes)
     if frames <= 1 or math.isnan(latency.low):
@@ -191,7 +192,7 @@ def of_last_frame(
 
 
 def _with_end_margin(verdict: Verdict) -> Verdict:
-    """If a decided verdict has no value, set its margin to the margin of the bound that decides."""
+    """If a bound decides the verdict, since no value was predicted, set the margin to the margin of this bound."""
     estimate, requirement = verdict.estimate, verdict.requirement
     if not estimate.absent or verdict.outcome == UNDECIDED:
         return verdict
@@ -264,9 +265,9 @@ def _rate_text(scenario: Scenario) -> str:
 
 
 def no_rate(trial: Trial) -> str:
-    """Say in a sentence that no frame rate achieves a required goodput.
+    """Return a sentence for a required goodput that no limited frame rate is sure to achieve.
 
-    The sentence also states the greatest goodput at the payload, and whether a rate may still achieve the requirement.
+    The sentence also states the greatest goodput with this payload, and whether an unlimited rate achieves the goodput.
     """
     frames = f"with frames of {trial.payload_bytes} B"
     greatest = trial.goodput(None)

@@ -244,9 +244,9 @@ class Evidence:
 
     @property
     def rule(self) -> str:
-        """Names of the dataset author's rules behind the rows with the weakest basis, such as ``R3, R19``.
+        """Names of the rules by which the rows with the weakest basis were derived or assumed, such as ``R3, R19``.
 
-        The README of the dataset describes the rules. The text is empty if no row comes from a rule.
+        The README of the dataset describes its rules. The text is empty if no row comes from a rule.
         """
         rules = (rule for source in self.sources for rule in RULE.findall(source))
         return ", ".join(dict.fromkeys(rules))
@@ -271,7 +271,7 @@ class Finding:
     remedy : str
         Change of rate, payload or cores that would achieve a required goodput.
     least_rate_fps : int, optional
-        Least whole rate that achieves a required goodput [1/s]; ``None`` if no rate does.
+        Lowest integer frame rate that achieves a required goodput [1/s]; ``None`` if no rate does.
     rests_on : Evidence
         Bases and sources of the estimate.
     asked_margin : float, optional
@@ -330,7 +330,7 @@ class Finding:
 
     @property
     def title(self) -> str:
-        """Name of the requirement; an implied requirement also gives the name of its stream."""
+        """Name of the requirement; for an implied requirement, also the name of its stream."""
         name = self.verdict.requirement.name
         return f"{name}, {self.stream}" if name in (ARRIVES, IN_TIME) else name
 
