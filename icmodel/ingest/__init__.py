@@ -1,7 +1,7 @@
 """Ingest: make datasets from the result files of other measuring tools.
 
-The input is files of results, and labels that the files lack. The output is points with option axes, and a reason for
-each refused file.
+`ingest` takes result files, and labels for conditions that the files do not state. It returns points with option axes,
+and a reason for each refused file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Check ingested results: each by itself, against the line rate, among repeats, and against other files.
+"""Check ingested results for contradictions: within a result, with the line rate, among repeats, and between files.
 
 A result that contradicts itself or the line rate is refused.  A file that differs from the others only gets a remark:
 the others may be wrong, and real curves have steps.  Many contradictions come from mistaken units, so messages
@@ -292,7 +292,7 @@ def _bounds(result: Result, link: Interconnect, line_rate_bps: float) -> tuple[f
 
 
 def point_of(result: Result) -> tuple[object, ...]:
-    """Key of the point that a result measures: all its axes, streams and hosts, and the names of its metrics."""
+    """Return the key of the point that a result measures: its axes, streams and hosts, and the names of its metrics."""
     kinds = tuple(sorted({number.metric for number in result.numbers}))
     return (*result.labels.place, result.streams, *result.hosts, kinds)
 
@@ -325,17 +325,17 @@ RATES = ("goodput_bps", "sent_bps", "frames_per_s")
 TIMES = ("_mean_s", "_p50_s", "_min_s")
 """Endings of the latency metrics that are compared between files; higher quantiles scatter too much."""
 NEAREST = 5
-"""Number of payloads for the line through other files: those nearest to the payload of the checked number."""
+"""A number is compared with a line through this many payloads of other files: those nearest to its own payload."""
 REACH = 4.0
 """The line through other files is extrapolated up to this factor beyond their least and greatest payloads."""
 LEAST_PAYLOADS = 3
 """Least number of payloads for a line through other files; with fewer, only runs of equal payload are compared."""
 CLEAR = 3.0
-"""Least ratio of a file's log deviation to the scatter of the other files for a remark on the file."""
+"""A file gets a remark only if its log deviation is more than this many times the scatter of the other files."""
 SCATTER_FILES = 3
 """Least number of other files from which the scatter of a metric is estimated."""
 AGREE = 0.75
-"""For a remark on a file, at least this share of its numbers of one kind must deviate by the same factor."""
+"""A file gets a remark only if at least this share of its numbers of one kind deviates by the same factor."""
 
 Curve = tuple[object, ...]
 """Key of a curve over payload: the metric, the protocol and the other axes of its results."""
@@ -405,6 +405,8 @@ def _agreed_slip(
 ) -> Slip | None:
     """Find the typical unit mistake that explains the deviation of most numbers of a file; ``None`` if there is none.
 
+    ``steady`` are the deviations that exceed the scatter of the other files, and fit some unit mistake.
+
     A run may really be twice as slow. So a factor of 2 (half or whole round trip) has two more conditions. Other files
     must have the same payloads, and no number may deviate in the direction of a rare mistake (`is_rare_trip`).
     """
@@ -464,9 +466,9 @@ def _curves(results: Mapping[str, Sequence[Result]]) -> dict[Curve, dict[int, di
 def _on_line(
     file: str, payload: int, logs: Logs, middles: Mapping[int, float]
 ) -> tuple[float, ...]:
-    """Log value expected at a payload, from a robust line through the nearest payloads of other files.
+    """Return the log of the value expected at a payload; empty if other files have too few payloads nearby.
 
-    The slope of the line is the median slope over all pairs of points (Theil, 1950; Sen, 1968).
+    It comes from a robust line through the nearest payloads of other files. The slope of the line is the median slope over all pairs of points (Theil, 1950; Sen, 1968).
     """
     others = {place: middle for place, middle in middles.items() if place != payload}
     for place in [place for place in others if file in logs[place]]:
@@ -516,11 +518,11 @@ SLIPS: Mapping[str, tuple[Slip, ...]] = {
 }
 """Typical unit mistakes for each family of metrics (bits, time, count)."""
 NEAR = math.log(1.6)
-"""Greatest difference between the log of a deviation and the log of the factor of the mistake that explains it."""
+"""A mistake explains a deviation only if the logs of the deviation and of the mistake's factor differ by less."""
 
 
 def family(metric: str) -> str:
-    """Family of a metric (bits, time or count), which determines its typical unit mistakes."""
+    """Return the family of a metric (bits, time or count), by which typical unit mistakes are chosen."""
     if metric.endswith("_bps"):
         return BITS
     return COUNT if metric.endswith("_per_s") else TIME

@@ -214,7 +214,7 @@ def ingest(
 
 
 def _short_names(paths: Sequence[Path]) -> dict[Path, str]:
-    """Short name of each file: the shortest end of its path that no other file shares."""
+    """Return a short name of each file: the shortest end of its path that no other file shares."""
     names = {path: path.name or str(path) for path in paths}
     for parts in range(2, max((len(path.parts) for path in paths), default=0) + 1):
         counts = Counter(names.values())
@@ -227,7 +227,7 @@ def _short_names(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def _excluded(taken: Collection[Taken]) -> dict[str, str]:
-    """Find the files that contradict or repeat other files: reasons for excluding them, by file."""
+    """Find the files that contradict or repeat other files; returns the reason for excluding each of them, by file."""
     reasons: dict[str, str] = {}
 
     # Assumed labels may put several results at one point. Exclude them if they differ too much for repeats.
@@ -434,7 +434,7 @@ MEANINGS = {
 }
 """Meaning of each option axis that ingesting may add to a dataset."""
 ADDED_AXES = {"hosts": "unnamed", "tool": "unnamed", "streams": "unsaid"}
-"""Option axes that are added only if their values differ, each with the value for results that do not state one."""
+"""Option axes that are added only if their values differ, each with the value for results that state no value."""
 WEAKEST = ("measured", "tabulated", "stated", "derived")
 """Bases of numbers, the strongest first; a point gets the weakest basis of its numbers."""
 Kind = tuple[str | None, str]
@@ -469,7 +469,10 @@ class Sample(NamedTuple):
         return named if any(hosts) else ""
 
     def option(self, name: str, kinds: Collection[Kind]) -> str:
-        """Value of an option axis for this number; empty if its kind (protocol and metric) lacks the axis."""
+        """Value of an option axis for this number; empty if its kind (protocol and metric) lacks the axis.
+
+        ``kinds`` are the kinds of numbers to which an added axis applies.
+        """
         own = self.result.labels.options.get(name)
         if own is not None:
             return own

@@ -131,7 +131,7 @@ def read_labels_file(path: Path) -> dict[str, Labels]:
     for name, table in document.items():
         if not isinstance(table, dict):
             raise RecordError(
-                f"{path}: {name!r} is not a table: write one for each file, such as "
+                f"{path}: {name!r} is not a table: write a table for each file, such as "
                 '["run-1.txt"] and under it payload = "64 B"'
             )
     return {name: read_labels(table, f"{path} [{name}]") for name, table in document.items()}

@@ -1,6 +1,6 @@
-"""Time that a program adds to a frame, fitted to the program's results on hosts for which a dataset exists.
+"""Fit the time that a program adds to each frame, from the program's results on the hosts of a dataset.
 
-A program that reaches less goodput than the dataset's measuring tool on the same hosts needs more time per frame.
+If a program reaches less goodput than the dataset's measuring tool on the same hosts, it needs more time per frame.
 The additional time has two terms: a time per frame and a time per byte, both at least 0.  Both terms are fitted by
 least squares of the relative error.  Runs limited by the wire contain no information on the program and are left out.
 """
@@ -34,7 +34,7 @@ The sent rate is used if the tool reports no received rate.
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Core time per frame at full speed [s], for one payload: of a run of the program, and of the host without it."""
+    """Core time per frame at full speed [s], for one payload: with the program, and of the host without the program."""
 
     payload_bytes: int
     program_s: float
@@ -190,7 +190,11 @@ def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
 
 
 def _half_widths(terms: Floats, left: Floats, unsure: Floats) -> Floats:
-    """Return half of the 90 % interval of each fitted time (per frame, per byte)."""
+    """Return half of the 90 % interval of each fitted time (per frame, per byte).
+
+    ``left`` holds the residuals of the fit, and ``unsure`` the standard deviation of the host's own time. Both are
+    relative, one for each payload.
+    """
     degrees = len(left) - terms.shape[1]
     of_host = NORMAL * math.sqrt(float(np.mean(unsure**2)))
     of_fit = student(degrees) * math.sqrt(float(left @ left) / degrees) if degrees else 0.0

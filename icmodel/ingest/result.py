@@ -19,7 +19,7 @@ PER_CENT = Decimal("0.01")
 class Printed:
     """Printed number of at least 0, with the least and greatest values that round to it.
 
-    Products and quotients are interval arithmetic.
+    Products and quotients use interval arithmetic.
 
     >>> printed("0.12")
     Printed(value=0.12, low=0.115, high=0.125)
@@ -52,7 +52,7 @@ class Printed:
         return self.low <= other.high * (1 + slack) and other.low <= self.high * (1 + slack)
 
     def finer(self, other: Printed) -> Printed:
-        """Choose the number with the smaller rounding error from two numbers of the same quantity."""
+        """Return this number or another one of the same quantity, whichever has the smaller rounding error."""
         return other if other.half < self.half else self
 
 
@@ -106,7 +106,7 @@ CLIENT: Side = "the client, whose count the server repeats"
 
 
 HOST_CPU = {"cpu_send_host": "cpu_send_cores", "cpu_recv_host": "cpu_recv_cores"}
-"""Metric of a whole host's CPU utilisation -> metric of busy cores to which it is converted."""
+"""Metrics of CPU utilisation of the whole host, each with the metric of busy cores to which it is converted."""
 
 
 class NotTakenError(RecordError):

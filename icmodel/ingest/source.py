@@ -315,7 +315,7 @@ def plain(text: str) -> list[str]:
             and len(numbers) >= enough
             and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
         ):
-            likely = [COUNTED]  # not a rank in front of each line
+            likely = [COUNTED]  # the numbers count the lines, so they are not ranks
         if not likely:
             break
         lines = [_bare(who, line, likely) for who, line in lines]
@@ -352,7 +352,9 @@ def named_apart(text: str) -> list[str]:
 
 
 def shared_beginning(text: str) -> str:
-    r"""Common beginning of all lines, as in the first line; only digits may differ. Empty for fewer than three lines.
+    r"""Return the common beginning of all lines, as the first line has it; digits may differ between lines.
+
+    The result is empty for fewer than three lines.
 
     >>> shared_beginning("\n".join(["+0.001 s a", "+0.250 s b", "+10.5 s c"]))
     '+0.001 s '

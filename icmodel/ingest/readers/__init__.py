@@ -102,7 +102,7 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
         raise RecordError(f"the run failed: it says “{failed[0].strip()}” and holds no result")
     if not runs and (beginning := shared_beginning(source.text)).strip():
         raise RecordError(
-            f"every line begins like {beginning!r}, and icmodel knows no tool that writes so: remove what was put before "
+            f"every line begins like {beginning!r}, and icmodel knows no tool that writes so: remove this beginning from "
             "each line, or map the columns of a table with `icmodel ingest --map`"
         )
     if not runs:

@@ -86,7 +86,7 @@ class Layout(NamedTuple):
 
 
 class Section(NamedTuple):
-    """Section of a tool's output: a title's match, the lines below it, and the number of the first of these lines."""
+    """Section of a tool's output: match of its title, lines below the title, and number of the first of these lines."""
 
     title: re.Match[str]
     lines: list[str]
@@ -361,6 +361,8 @@ def check_rate(rate: Printed, counted: Printed, what: str, slack: float) -> None
 
 def check_count(count: float, counted: float, what: str, whole: str) -> None:
     """Compare a printed count with the sum of its parts, or the product of its factors.
+
+    For messages, ``what`` names the parts or factors, and ``whole`` names the printed count.
 
     Raises
     ------

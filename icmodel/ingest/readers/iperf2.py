@@ -277,7 +277,7 @@ class _Group:
             )
 
     def sends(self, row: re.Match[str]) -> bool:
-        """Whether a row counts sent data: the host that wrote the row was the sender."""
+        """Whether the host that wrote a row was the sender, so that the row counts sent data."""
         connection = self.connections.get(row["id"].lstrip("*"))
         if connection is not None and self.head.listens:
             return connection["port"] != self.head.listens
@@ -377,8 +377,8 @@ class _Sum(NamedTuple):
     def whole(cls, rows: Sequence[re.Match[str]], *, duplex: bool) -> tuple[_Sum, int]:
         """Sum of all streams over the whole run, and the number of streams.
 
-        With ``duplex`` no line gives the sum of the streams, so the streams are added. Otherwise the printed sum is
-        checked.
+        With ``duplex``, no line gives the sum of the streams of one direction, so the streams are added. Otherwise the
+        printed sum is used and checked.
         """
         last = max(float(row["end"]) for row in rows)
         whole = [row for row in rows if float(row["start"]) == 0 and float(row["end"]) > last / 2]

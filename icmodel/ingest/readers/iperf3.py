@@ -1,8 +1,8 @@
 """Reader of iperf3 3.1.3 to 3.16: the JSON of ``-J`` and the lines of ``--json-stream``.
 
 A rate is the quotient of bytes and seconds in one block. CPU numbers cover only the process; ``host`` is the end that
-wrote the JSON, which may be the sender or the receiver. Loss is counted by gaps in a sequence number, which misses
-packets lost at the end. If the sender's count is known, the upper limit of the loss includes these packets.  ::
+wrote the JSON, either the sender or the receiver. Loss is counted by gaps in a sequence number, so packets lost at the
+end are missed. If the sender's count is known, the upper limit of the loss includes these packets.  ::
 
     {"start": {"version": "iperf 3.12", "test_start": {"protocol": "TCP", "num_streams": 1, "blksize": 1448}},
      "intervals": [{}],
@@ -65,9 +65,9 @@ OMITTED = 1.5
 Packets in flight count only at the receiver.
 """
 SLACK = 2e-3
-"""Relative tolerance between a printed rate and the quotient bytes / seconds; the two windows end at different times."""
+"""Relative tolerance between a printed rate and the quotient bytes / seconds, which iperf3 may take at other times."""
 CPU_SLACK = 1.1
-"""Greatest plausible ratio of a process's busy cores to its number of threads; CPU counters advance in ticks."""
+"""Greatest plausible ratio of a process's busy cores to its number of threads, since CPU counters advance in ticks."""
 
 Document = Mapping[str, object]
 

@@ -138,7 +138,11 @@ _CONFIDENCE = re.compile(r"Throughput\s*:\s*([0-9.]+)%")
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One test of netperf: its banner, its command line, and the lines below the banner."""
+    """One test of netperf: its banner, its command line, and the lines below the banner.
+
+    From the banner, ``words`` is the name of the test, and ``host`` the other host. ``burst`` is the number of further
+    requests sent ahead, and ``paced`` whether the test waits between sends.
+    """
 
     words: str
     migrated: bool

@@ -1,4 +1,4 @@
-"""Reader of NTttcp of Windows 5.33 to 5.39 and of Linux 1.3.4 to 1.4.0: the XML and the console text.
+"""Reader of NTttcp for Windows (5.33 to 5.39) and for Linux (1.3.4 to 1.4.0): the XML and the console text.
 
 MB are 2^20 B on Windows and 10^6 B on Linux.  In the XML of both systems, rates are in 10^6 b/s.  Rates are checked
 against bytes and seconds.  Each end writes its own file, so a sender's UDP rate is not a goodput.  CPU numbers cover

@@ -2,8 +2,8 @@
 
 Prefixes of units are powers of 1000.  A size in KiB is followed by the exact number of bytes.  Numbers have three
 digits, so each number has an interval: the values that round to it.  A latency is half a round trip.  CPU numbers cover
-the whole host, in per cent of one core.  Each test has its own default message size.  If the size is not printed, the
-quotient of printed bytes and messages gives its interval.  ::
+the whole host, in per cent of one core.  Each test has its own default message size.  If no message size is printed,
+the printed bytes and messages give an interval for it.  ::
 
     tcp_bw:
         bw          =      211 MB/sec
