@@ -373,10 +373,10 @@ def test_equal_rates_and_other_names_have_nothing_to_tell() -> None:
     assert told.startswith("picture: ")
     assert "3.512676 Gb/s" in told
     assert "3.538944 Gb/s" in told
-    assert "what is produced" in told
+    assert "the produced rate" in told
     assert notes_on_usecase(asking(system, "picture", 6700.0)) == ()
     (paced,) = notes_on_usecase(asking(system, "picture", 1000.0))
-    assert "524.28 Mb/s (its rate)" in paced
+    assert "524.28 Mb/s (the rate set at the sender)" in paced
     assert notes_on_usecase(replace(system, name="other", usecase=None)) == ()
     assert notes_on_usecase(load("lab-switch")) == ()
     case = load_usecase("cameras")

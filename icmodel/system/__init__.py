@@ -1,10 +1,12 @@
-"""Whole systems: a TOML file of devices, switches, links and streams, and a prediction of each of them.
+"""Whole systems: a TOML file describes devices, switches, links and streams; `predict` predicts all of them together.
 
-``document`` (tables, in pydantic; ``schedulers`` and ``traffic_sources`` among them) -> ``expansion``
-(with ``routes``) -> ``network`` (the expanded system) -> ``traffic`` (packets, and loads of ports) and
-``checking``. ``files`` finds, reads and creates systems. ``bounds`` (worst cases) and ``sharing``
-(rates of shared resources) are theory without documents. ``prediction`` combines them with the datasets
-of the links.
+Modules in the order of use: ``document`` checks the tables of the file (with ``schedulers`` and
+``traffic_sources``). ``expansion`` replaces groups by their members and routes the streams (with ``routes``).
+``network`` has the expanded system. ``traffic`` cuts messages into packets, and computes the loads of ports.
+``checking`` finds faults. ``files`` finds, reads and creates systems.
+
+``bounds`` (worst-case bounds) and ``sharing`` (rates of streams that share ports and cores) are theory: they
+read no files. ``prediction`` combines this theory with the datasets of the links.
 
 >>> found = predict(load("lab-switch"))
 >>> found.streams["measured"].metrics["goodput_bps"].value / 1e6  # Mb/s

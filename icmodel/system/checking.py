@@ -100,7 +100,7 @@ def refusal(findings: Iterable[Finding]) -> str:
 
 
 def _findings(kind: str, part: str, faults: Iterable[PartFault]) -> Iterator[Finding]:
-    """Combine faults with equal keys into one finding, which has the text of the most severe fault and counts the others."""
+    """Combine faults with equal keys into one finding: the text of the most severe fault, and the number of others."""
     by_key: dict[object, list[PartFault]] = {}
     for fault in faults:
         by_key.setdefault(fault.key, []).append(fault)
@@ -286,7 +286,7 @@ class DatasetHeader:
     kind : str
         Kind of interconnect of the dataset's own link.
     fabrics : mapping
-        Kind of the link that replaces the dataset's own link, by option axis and value.
+        (Option axis, value) -> kind of the link that the value selects instead of the dataset's own link.
     defaults : mapping
         Default value of each option axis that selects a fabric.
     """
@@ -382,7 +382,7 @@ def datasets_of_other_kinds(
 def fabrics_of_other_kinds(
     system: System, headers: Mapping[str, DatasetHeader]
 ) -> Iterator[PartFault]:
-    """Find streams whose options select another interconnect in their dataset than their links have."""
+    """Find streams whose options select rows of a dataset that were not measured on the interconnect of the link."""
     for stream in system.streams.values():
         links = system.links_of(stream)
         source, sink = system.devices[stream.source], system.devices[stream.sink]

@@ -73,12 +73,13 @@ class Nodes(Document):
 class Devices(Nodes):
     """A group of devices. Streams begin and end at devices.
 
-    ``interfaces``: number of links of each device. ``dataset``: dataset for these hosts, by default the
-    dataset of their links. ``app_send`` and ``app_recv``: time per frame that the application adds when it
-    sends and when it receives. ``latency``: least and greatest time that the device itself adds to each frame
-    it sends or receives, such as ``"20 us .. 50 us"``; such a device needs no dataset. ``core_time``: least
-    and greatest core time for each of these frames. ``source``: origin of the stated ``latency`` and
-    ``core_time``.
+    ``interfaces``: greatest number of links of each device. ``cores``: number of cores of each device.
+    ``dataset``: dataset for these hosts, by default the dataset of their links. ``cpu_clock``: CPU clock of the
+    devices, divided by the CPU clock of the dataset's hosts. ``app_send`` and ``app_recv``: time per frame that
+    the application adds when it sends and when it receives. ``latency``: least and greatest time that the device
+    itself adds to each frame it sends or receives, such as ``"20 us .. 50 us"``; a device with a latency needs
+    no dataset. ``core_time``: least and greatest time for which each of these frames occupies a core.
+    ``source``: origin of ``latency`` and ``core_time``, such as a data sheet.
     """
 
     interfaces: Parts = 1
@@ -118,8 +119,8 @@ class Devices(Nodes):
 class Switches(Nodes):
     """A group of switches.
 
-    ``latency``: time that the switch adds to each frame. Queues are not included, nor is the reception
-    of the packet in a store-and-forward switch. ``buffer``: size of the buffer at each port.
+    ``latency``: time that the switch adds to each frame. Time in queues is not included, nor is the time in
+    which a store-and-forward switch receives the packet. ``buffer``: size of the buffer at each port.
     """
 
     forwarding: Forwarding
@@ -130,12 +131,13 @@ class Switches(Nodes):
 class Links(Document):
     """Equal cables between the members of two groups.
 
-    ``pairing``: which members are joined. ``each`` joins each member with each, ``one-to-one`` joins
-    pairs, and ``spread`` distributes the larger group over the smaller. ``parallel``: number of cables
-    per pair; each stream takes the least loaded cable. ``medium``: sets the propagation delay if
-    ``propagation_s_per_m`` is missing. If both are missing, the usual cable of the interconnect sets the
-    delay. ``interconnect``: protocol of the link; a ``plain`` link has no packet headers. ``mtu``: by default
-    1500 B on Ethernet, 4096 B on InfiniBand and RoCE, 256 B on RapidIO.
+    ``pairing``: which members are joined. ``each`` joins every member of one group with every member of the
+    other, ``one-to-one`` joins pairs, and ``spread`` distributes the larger group over the smaller.
+    ``parallel``: number of cables per pair; each stream takes the least loaded cable.
+    ``propagation_s_per_m``: propagation delay of a metre of cable. If it is missing, ``medium`` sets the delay. If
+    both are missing, the usual cable of the interconnect sets the delay. ``interconnect``: protocol of the
+    link; a ``plain`` link has no packet headers. ``mtu``: largest packet; by default 1500 B on Ethernet, 4096 B
+    on InfiniBand and RoCE, 256 B on RapidIO.
     """
 
     between: Annotated[tuple[Name, ...], Field(min_length=2, max_length=2)]
@@ -160,12 +162,17 @@ class Streams(Document):
     """Streams from the members of source groups to the members of sink groups.
 
     ``pairing``: which members are joined, as for links. ``multicast``: each source sends one stream to all of
-    its sinks; switches copy the stream where routes part. ``count``: number of streams per pair. ``rate``:
-    frames per second, as set at the sender. The sender sends the frames of a message at this rate. On average
-    no more is sent than is produced. ``window``: TCP window, the greatest number of unacknowledged bytes. It
-    is the smaller of the sender's and the receiver's socket buffer. ``via``: switches of the route, if the
-    route is not the shortest. ``allowed_shortfall``: share of the produced data that need not arrive; by
-    default all data must arrive.
+    its sinks; switches copy the stream where routes part. ``count``: number of streams per pair.
+
+    ``produces``: traffic source. ``payload``: useful bytes of each frame. ``rate``: frames per second, as set at
+    the sender. The sender sends the frames of a message at this rate. On average it sends no more than is
+    produced. ``window``: TCP window, the greatest number of unacknowledged bytes. It is the smaller of the
+    sender's and the receiver's socket buffer. ``cores``: number of parallel processes at each end.
+    ``options``: options of the dataset, such as ``nagle``.
+
+    ``priority``: 0 to 7; 7 is the most urgent. ``kind``: kind of deadline, shown in reports. ``via``: switches
+    of the route, if the route is not the shortest. ``allowed_shortfall``: share of the produced data that need
+    not arrive; by default all data must arrive.
     """
 
     name: Name
@@ -239,9 +246,9 @@ ENDS = "<->"
 class StreamChoices(Document):
     """Alternative values that `icmodel recommend` tries for a table of streams, besides the table's own values.
 
-    ``payload``: sizes; ``aligned`` stands for the sizes that fill 1, 2, 4, 8 ... packets of the
-    protocol, within the measured range. ``rate``: frames per second of each sender, ``as-produced`` or
-    ``whole-messages``. With ``whole-messages``, no frame contains parts of two messages.
+    ``payload``: sizes. ``aligned`` stands for the sizes that fill 1, 2, 4, 8 ... packets of the
+    protocol, within the measured range. ``rate``: frames per second of each sender. ``as-produced`` sets no rate
+    at the sender. ``whole-messages`` is the rate at which no frame contains parts of two messages.
     """
 
     protocol: tuple[Text, ...] = ()

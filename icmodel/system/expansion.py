@@ -221,7 +221,7 @@ def _link(ends: tuple[str, str], table: Links, number: str) -> Link:
 def _schedulers(
     placed: Iterable[tuple[Nodes, Place]], named: Groups, mistakes: Mistakes
 ) -> Mapping[tuple[str, str], Scheduler]:
-    """Schedulers of ports that differ from the scheduler of their node: node and neighbour -> scheduler."""
+    """Schedulers of single ports, which replace the scheduler of the node: (node, neighbour) -> scheduler."""
     schedulers: dict[tuple[str, str], Scheduler] = {}
     for table, place in placed:
         for number, port in enumerate(table.ports):
@@ -411,7 +411,7 @@ def members(name: str, count: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Nodes by the names that a system file uses: a group's name for all its members, a member's name for itself."""
+    """Nodes by name. In a system file, the name of a group stands for all its members, that of a member for itself."""
 
     members: dict[str, tuple[str, ...]] = field(default_factory=dict)
 

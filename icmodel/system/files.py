@@ -1,8 +1,8 @@
 """Find, read and create systems: bundled systems by name, other systems by path. Compare them with use cases.
 
-A use case states a rate for each candidate (a possible interconnect); its evaluation requests this rate. The
-prediction of a system requests the produced rate. If the two rates differ, the verdicts may differ too. So
-both outputs note the difference.
+A use case states a rate for each candidate (a possible interconnect), and `icmodel evaluate` requests this
+rate. `icmodel system` requests the produced rate. If the two rates differ, the verdicts may differ too. So
+both commands note the difference.
 """
 
 from __future__ import annotations
@@ -243,7 +243,10 @@ def read_open(text: str, file: str, folder: Path | None = Path()) -> OpenSystem:
 
 
 def _with_bundled_datasets(document: SystemDocument, mistakes: Mistakes) -> SystemDocument:
-    """Remove datasets that are not bundled from a document, and add a mistake for each; their files are not read."""
+    """Remove all datasets from a document except bundled ones, and add a mistake for each removed dataset.
+
+    No file of a removed dataset is read.
+    """
 
     def bundled(name: str | None, place: Place) -> str | None:
         if name is None or name in catalogue():
@@ -330,9 +333,9 @@ _load_system = lru_cache(maxsize=32)(load)
 
 
 def notes_on_usecase(system: System) -> tuple[str, ...]:
-    """Notes for a system's prediction: one per stream whose requested rate differs in the bundled use case.
+    """Notes for the prediction of a system: one for each stream that requests another rate than in its use case.
 
-    The system is compared with the use case that it names, by default the use case with the system's name.
+    The use case is the bundled one that the system names, by default the one with the system's name.
     """
     name = system.usecase or system.name
     if name not in usecase_names():
@@ -342,9 +345,9 @@ def notes_on_usecase(system: System) -> tuple[str, ...]:
 
 
 def notes_on_system(case: UseCase, derived: Derivations, candidate: str) -> tuple[str, ...]:
-    """Notes for a use case's evaluation: one per stream whose requested rate differs in the system of the same name.
+    """Notes for the evaluation of a use case: one for each stream that requests another rate in its system.
 
-    Only bundled systems are compared.
+    The system is the bundled one with the name of the use case.
     """
     if case.name not in system_names():
         return ()
@@ -364,7 +367,7 @@ def _notes(case: UseCase, derived: Derivations, candidate: str, system: System) 
             own = "rate" if question.scenario().rate_fps is not None else "least rate"
             frames = units.format_quantity("rate_fps", scenario.rate_fps or math.inf)
             other = units.format_bps(request_bps) if request_bps < math.inf else "all it can get"
-            why = "what is produced" if stream.paced_fps is None else "its rate"
+            why = "the produced rate" if stream.paced_fps is None else "the rate set at the sender"
             yield (
                 f"{name}: `icmodel evaluate {case.name}` asks for {units.format_bps(own_bps)} (the {own} of "
                 f"its candidate {candidate}, {frames} of {scenario.payload_bytes} B), `icmodel system "
@@ -453,7 +456,7 @@ between = ["camera", "switch"]
 rate = "10 Gb/s"
 length = "20 m"
 dataset = "ethernet-10g-2012"
-# medium = "fibre"                   # or "copper": the delay per metre
+# medium = "fibre"                   # or "copper"; sets the delay per metre
 # mtu = "1500 B"                     # largest packet, the same on all links of a route
 # parallel = 1                       # cables of each pair
 # pairing = "each"                   # or "one-to-one", "spread": which members are joined

@@ -31,7 +31,10 @@ SIDES = (("source", "send"), ("sink", "recv"))
 MESSAGE = "message"
 """Value of ``of`` in a latency requirement that applies to the whole message, not to a single ``frame``."""
 SHORT_LAST = 0.02
-"""Short last frames are ignored if they add at most this fraction of frames; no dataset resolves less (assumed)."""
+"""Limit up to which short last frames are ignored: the fraction by which they increase the number of frames.
+
+Assumed, since no dataset resolves smaller differences.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +86,8 @@ class Switch:
     forwarding : str
         ``store-and-forward`` or ``cut-through``.
     latency_s : float
-        Time added to each frame [s]. Queues are not included, nor is the reception of a packet in a
-        ``store-and-forward`` switch.
+        Time added to each frame [s]. Time in queues is not included, nor is the time in which a
+        ``store-and-forward`` switch receives a packet.
     buffer_bytes : float, optional
         Buffer of each port [B]; ``None`` if not stated.
     scheduler : Scheduler
@@ -168,8 +171,8 @@ class Port:
     def paced_bps(self, priority: int) -> float:
         """Greatest rate at which packets of a class leave one after another [b/s]: the port's rate, or an idle slope.
 
-        A shaped class earns credit only while it waits. So packets of the class that arrive together leave at its
-        idle slope (IEEE 802.1Q-2022 §8.6.8.2).
+        A shaped class earns credit only while it waits. So packets of the class that arrive together leave at the
+        idle slope of the class (IEEE 802.1Q-2022 §8.6.8.2).
         """
         if not isinstance(self.scheduler, CreditBased):
             return self.rate_bps
@@ -284,7 +287,7 @@ class Stream:
 
     @property
     def produced_bps(self) -> float:
-        """Goodput at which all produced data is sent [b/s]; 0 if the sender is unlimited."""
+        """Goodput of the produced data on average [b/s]; 0 if the sender is unlimited."""
         if self.producer is not None:
             return self.producer.goodput_bps
         return 0.0 if self.paced_fps is None else self.requested_goodput_bps
@@ -339,7 +342,7 @@ class Stream:
     def mean_frame_bytes(self) -> float:
         """Useful bytes of a frame [B]: the payload, or the mean over the frames of a message.
 
-        The mean is used if short last frames add more than the fraction `SHORT_LAST` of frames.
+        The mean is used if short last frames increase the number of frames by more than the fraction `SHORT_LAST`.
         """
         frames, made = self.frames_a_message, self.producer
         if made is None or frames * self.payload_bytes <= made.message_bytes * (1 + SHORT_LAST):
@@ -501,7 +504,7 @@ class System:
             yield self.ports[stream.path[-1]].peer
 
     def stating_devices(self, stream: Stream) -> dict[str, Device]:
-        """Devices at the ends of a stream that state their own latency, by side: ``send`` or ``recv``."""
+        """Devices at the ends of a stream, by side (``send`` or ``recv``); only those with a latency of their own."""
         devices = {side: self.devices[getattr(stream, end)] for end, side in SIDES}
         return {side: device for side, device in devices.items() if device.latency_s is not None}
 

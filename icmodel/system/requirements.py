@@ -1,4 +1,7 @@
-"""Requirements of a system, from its file and from its use case; limits may be derived from its streams."""
+"""Requirements of a system: from its file, and from the use case that the file names.
+
+Limits may be derived from the streams of the system.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +32,11 @@ NOTHING: Derivations = FrozenMapping({})
 
 
 def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations:
-    """Derive the numbers of a use case from the system's streams with the same names.
+    """Derive the numbers of a use case, such as the goodput of a stream, for the streams of a system.
 
-    If use case and system give a stream different kinds of source, the numbers of that stream are left
-    out. `stream_requirements` then adds a mistake for each limit that names such a number.
+    If the system has a stream of the same name, the numbers follow from its traffic source in the system. If
+    use case and system give a stream different kinds of source, the numbers of this stream are left out.
+    `stream_requirements` then adds a mistake for each limit that names a left-out number.
     """
     tables = {table.name: table for table in document.streams}
     updated = {
@@ -54,7 +58,7 @@ def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations
 
 
 def _with_source(stream: Stream, table: Streams) -> Stream | None:
-    """Copy a use case's stream with the traffic source of the system's stream in its place.
+    """Copy a stream of a use case, but take the numbers of its traffic source from the system's table.
 
     ``None`` if the two sources are of different kinds, such as pictures and bursts.
     """
@@ -83,10 +87,11 @@ def stream_requirements(
     derived: Derivations,
     mistakes: Mistakes,
 ) -> tuple[StreamRequirement, ...]:
-    """Requirements that the use case and the document state, with limits in SI units.
+    """Requirements of a system: those of its use case, then those of its document; all limits in SI units.
 
-    A limit is a quantity with its unit, or the name of a number. The number is derived from the use case or
-    from a stream's source: ``picture.goodput_bps``, ``picture.period_s``, ``picture.message_bytes``.
+    Both state a limit as a quantity with its unit, or as the name of a derived number. The number follows from
+    the use case or from the source of a stream, such as ``picture.goodput_bps``, ``picture.period_s`` or
+    ``picture.message_bytes``.
 
     Parameters
     ----------
@@ -124,7 +129,7 @@ def _check_references(
     numbers: Mapping[str, Derivation],
     mistakes: Mistakes,
 ) -> None:
-    """Add a mistake for each use-case limit that names a number which this system's streams do not have."""
+    """Add a mistake for each limit of a use case if the limit names a number that a stream of the system lacks."""
     kinds = {table.name: table.produces.kind for table in document.streams}
     for limit in usecase.requirements:
         for text in filter(None, (limit.at_least, limit.at_most)):

@@ -95,7 +95,7 @@ class Topology:
         return visits
 
     def _steps_from(self, node: str) -> tuple[tuple[str, float], ...]:
-        """Neighbouring switches of a switch, each with the delay over link and neighbour [s]; cached."""
+        """Neighbouring switches of a switch, each with the delay of the link plus that of the neighbour [s]; cached."""
         if node not in self._steps:
             self._steps[node] = tuple(
                 (name, link_s + self.switches[name].latency_s)

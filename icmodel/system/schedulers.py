@@ -63,9 +63,9 @@ class StrictPriority(PortScheduler):
 
 
 class WeightedRoundRobin(PortScheduler):
-    """Weighted round robin: a priority sends up to its weight in packets per turn, ``weights = { 5 = 7, 1 = 2 }``.
+    """Weighted round robin: the weight of a priority limits its packets per turn, ``weights = { 5 = 7, 1 = 2 }``.
 
-    The length of the packets does not matter. A priority without packets passes its turn, and saves
+    The length of the packets does not matter. A priority without packets skips its turn, and saves
     nothing for later.
     """
 
@@ -97,7 +97,7 @@ class DeficitRoundRobin(PortScheduler):
 
 
 class CreditBased(PortScheduler):
-    """Credit-based shaper: strict priority, and shaped priorities need credit, ``idle_slopes = { 6 = "20 Mb/s" }``.
+    """Credit-based shaper: strict priority, but a shaped priority needs credit, ``idle_slopes = { 6 = "20 Mb/s" }``.
 
     A packet may begin if the credit is not negative. All its bits cost credit, including gap and
     preamble. The idle slope is the rate at which credit grows (IEEE 802.1Q-2022 §8.6.8.2). If nothing
@@ -134,7 +134,7 @@ class Gates(PortScheduler):
         return sum(window.duration_s for window in self.windows)
 
     def closed_s(self, priority: int, packet_s: float = 0.0) -> list[float]:
-        """Durations for which packets of a priority cannot begin within a cycle, one for each closing of its gate [s].
+        """Closed times of a priority's gate within one cycle [s], one for each time that the gate closes.
 
         An opening that is shorter than the packet counts as closed. The result is ``[inf]`` if no packet ever passes.
 
@@ -184,9 +184,8 @@ class Gates(PortScheduler):
 class Dscp(PortScheduler):
     """DSCP scheduler: expedited (ef) and assured (af) forwarding, ``classes = { 5 = "ef", 1 = "af1" }``.
 
-    The shares of the classes were measured on a switch in IC2012 §6.5.3.
-
-    The measured switch had factory settings. Priorities without a class are best effort.
+    The shares of the classes were measured on a switch with factory settings (IC2012 §6.5.3). Priorities
+    without a class are best effort.
     """
 
     kind: Literal["dscp"] = "dscp"

@@ -54,7 +54,7 @@ class Packets:
         return self.sum_bits / self.number
 
     def repeated(self, times: int) -> Packets:
-        """The same packets, several times one after the other."""
+        """Repeat the packets a number of times, one after the other."""
         return replace(self, number=times * self.number, sum_bits=times * self.sum_bits)
 
     @property
@@ -98,13 +98,13 @@ class Packed:
     frame : Packets
         Packets of a single frame: a full frame, or the only frame of a shorter message.
     message : Packets
-        All frames of a message, each frame cut separately. No other way of cutting gives more packets.
+        Packets of a message if each frame is cut separately. No other way of cutting gives more packets.
     merged : Packets
         Packets of a message that is cut as one stream of bytes; equal to ``message`` if frames are not
         merged.
     apart, waiting : Sizes
-        Sizes of all possible packets. In ``apart``, only frames handed over together may be merged. In
-        ``waiting``, frames may also wait together and be merged.
+        Limits of packet sizes. ``apart``: only frames that a producer hands over together may be merged.
+        ``waiting``: frames that wait together at the sender may be merged too.
     """
 
     ratio: float
@@ -169,7 +169,7 @@ def packing(system: System) -> Packing:
 
 @dataclass(frozen=True, slots=True)
 class _StreamOnLink:
-    """Properties of a stream and a link that determine the packets; streams with equal properties share them."""
+    """Properties of a stream and a link that determine the packets; equal properties give equal packets."""
 
     protocol: str
     payload_bytes: int
@@ -188,7 +188,7 @@ def _packed(kind: _StreamOnLink, link: Link) -> Packed:
     single = _cut(on.framing, link, [(frame, 1)])
     message = merged = _cut(on.framing, link, [(frame, whole), (last, 1)])
 
-    # Merged frames are cut into full packets and a remainder: of the message, or of any run of waiting frames.
+    # Merged frames (a whole message, or any run of waiting frames) are cut into full packets and a remainder.
     apart, waiting = [single, message], [single, message]
     if on.framing is not None and on.merges:
         full = int(on.framing.aligned_payloads(link.mtu_bytes)[0])
@@ -216,9 +216,10 @@ def _packed(kind: _StreamOnLink, link: Link) -> Packed:
 
 
 def _sizes(possible: list[Packets], mean_bits: float, short: int) -> Sizes:
-    """Limits of packet sizes that hold however messages are cut into packets.
+    """Limits of packet sizes, valid for each possible way to cut messages into packets.
 
-    At most ``short`` short packets follow one another without a full packet between them.
+    ``possible`` has the packets of each way of cutting. ``mean_bits`` is the least mean size of a packet [b].
+    ``short`` is the greatest number of short packets that follow one another without a full packet between them.
     """
     shortest = min(packets.shortest_bits for packets in possible)
     longest = max(packets.longest_bits for packets in possible)
@@ -229,7 +230,7 @@ def _least_rest_bytes(frame_bytes: int, rest_bytes: int, full_bytes: int) -> int
     """Size of the smallest packet that can result from merged frames [B].
 
     Merged frames are cut into full packets and a remainder. The result is the least remainder for any number of
-    merged frames. It is enough to try ``full_bytes`` numbers, since the remainders then repeat. The last
+    merged frames. Numbers up to ``full_bytes`` are tried; for greater numbers the remainders repeat. The last
     merged frame may end a message, so it may be shorter than the others.
     """
     runs = frame_bytes % full_bytes * np.arange(full_bytes, dtype=np.int64)
@@ -301,8 +302,8 @@ class PortLoad:
     mean_bps : float
         Sum of the average rates [b/s].
     due_bps, due_s : float
-        Greatest rate that deadlines need if all messages come together [b/s], and the time in which these
-        messages are due [s]. If no message has a deadline shorter than its period: the average rate, and 0 s.
+        Greatest rate that deadlines need if the messages of all streams come together [b/s], and the time in
+        which they are due [s]. If no deadline needs more than the average rate: the average rate, and 0 s.
     """
 
     port: Port
@@ -394,7 +395,7 @@ class Overload:
     load : PortLoad
         Load of all streams of the port, or of the streams of one priority.
     asked_bps, most_bps : float
-        Load of the port, and the greatest rate that the port can send [b/s].
+        Load of the port or priority, and the greatest rate at which the port can send it [b/s].
     within_s : float
         Time in which messages are due [s], if only the rate that deadlines need is too high. 0 if the
         average rate is too high.
@@ -410,7 +411,7 @@ class Overload:
 
     @property
     def ratio(self) -> float:
-        """Load of the overloaded port or priority, as a fraction of the greatest rate that can be sent."""
+        """Load of the overloaded port or priority, as a fraction of the greatest rate at which it can be sent."""
         return self.asked_bps / self.most_bps
 
     @property
@@ -481,7 +482,7 @@ def _exceeds(asked_bps: float, most_bps: float) -> bool:
 
 
 def port_cycle(streams: Iterable[Stream]) -> tuple[str, ...]:
-    """Names of ports that form a routing cycle, in which streams wait for each other; empty without one."""
+    """Names of ports that form a routing cycle, in which streams wait for each other; empty if there is no cycle."""
     waiting: TopologicalSorter[str] = TopologicalSorter()
     for stream in streams:
         for here, there in pairwise(stream.path):

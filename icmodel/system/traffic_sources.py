@@ -1,7 +1,7 @@
 """Traffic sources: the ``produces`` tables of streams, and the messages that they make.
 
-Each table describes one kind of source. The table's `producer` method converts it to a number of bytes
-per period. Predictions use only this `Producer`.
+Each table describes one kind of source. The `producer` method of a table returns a `Producer`: a number of
+bytes per period. Predictions use only the `Producer`.
 """
 
 from __future__ import annotations
