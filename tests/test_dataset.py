@@ -847,7 +847,7 @@ def test_an_answer_says_where_its_interval_promises_less(
     own: Path, share: float, weak: bool
 ) -> None:
     keep(own, share)
-    said = f"of the rows left out of corrected: goodput_bps {100 * share:.0f} % of 40"
+    said = f"intervals of corrected cover less than 90 %: goodput_bps {100 * share:.0f} % of 40"
     assert (said in notes(own)) == weak
     assert "cover less" not in notes(own, "hybrid")
 

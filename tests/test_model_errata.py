@@ -409,8 +409,8 @@ def test_e17_with_fewer_cores_the_unswitched_table_stands_in_and_says_so(variant
         carried = ask(variant, "udp", 1 * GBPS, switches=1, cores=1)
         assert carried.loss_rate.value == pytest.approx(0.1)
         assert ask(variant, "udp", 1 * GBPS, switches=1).loss_rate.value == pytest.approx(0.25)
-    assert any("(E17)" in note for note in one.notes)
-    assert not any("(E17)" in note for note in four.notes)
+    assert any("(erratum E17)" in note for note in one.notes)
+    assert not any("(erratum E17)" in note for note in four.notes)
 
 
 # --- range ----------------------------------------------------------------------------------------

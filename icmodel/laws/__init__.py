@@ -42,13 +42,13 @@ class Law(NamedTuple):
     ``goodput`` names the table of the capacity.
 
     The next functions take a query: n prediction requests and their tables.  ``flow`` returns throughput and load.
-    ``answers`` returns every wanted metric (ends, n), and the demand of each wanted utilisation, which may exceed 1.
-    ``bases`` returns the look-ups and rules from which metrics are computed.  ``bounds`` and ``notes`` explain the
-    prediction of a single request; ``notes`` also takes the demand by utilisation.
+    ``answers`` returns every wanted metric (ends, n).  For each wanted utilisation it also returns the demand: the
+    utilisation that the stream needs, which may exceed 1.  ``bases`` returns the look-ups and rules from which metrics
+    are computed.  ``bounds`` and ``notes`` explain the prediction of a single request; ``notes`` also takes the demands.
 
     The other fields are optional.  If ``adds_cable`` is true, a distance beyond the dataset's own cable adds to latency
-    (E19).  ``overload`` is the law for requests in overload.  ``for_hosts`` returns the dataset with another link or
-    other hosts, and its law.  ``paced`` limits requests to the rate that the application's own work allows.
+    (erratum E19).  ``overload`` is the law for requests in overload.  ``for_hosts`` returns the dataset with another
+    link or other hosts, and its law.  ``paced`` limits requests to the rate that the application's own work allows.
     """
 
     rows: Callable[[str, Mapping[str, str]], Rows]

@@ -184,7 +184,7 @@ def up_to_unlimited(
     """Raise the highs of metrics that grow with the load, in place, for requests above the highest limited load.
 
     The value stays the number at the highest limited load (E15).  The true number lies between this value and the
-    number at the unlimited load.  So the high is at least the high at the unlimited load.
+    number at the unlimited load.  So the high end is raised to the high end at the unlimited load.
     """
     if query.ends == 1:
         return
@@ -200,8 +200,8 @@ def below_unlimited(
 ) -> None:
     """Scale processing times ``value`` (metrics, ends, n), in place, if only the unlimited load was measured.
 
-    The processing time of an achieved request is scaled in proportion to its load.  The high stays the processing time
-    at the unlimited load.
+    The processing time of an achieved request is scaled in proportion to its load.  The high end stays the processing
+    time at the unlimited load.
     """
     scaled = (top_load == 0)[:, None] & load.limited[:HIGH]
     if not scaled.any():
@@ -328,5 +328,5 @@ def notes(
 ) -> Iterator[str]:
     """Write the notes that accompany the prediction of a single request."""
     if scenario.distance_m is not None:
-        yield "appendix-h has no distance term, so the distance has no effect (E19)"
+        yield "appendix-h has no distance term, so the distance has no effect (erratum E19)"
     yield from not_achieved_note(flow, scenario, UNLIMITED)

@@ -106,7 +106,7 @@ def flow(query: TableQuery) -> Flow:
     if query.ends == 3 or not delivers_all(query):
         delivered = query(ACHIEVED, query.unlimited)
         kept = fast_where(saturated | (share < offered), 1.0, delivered)
-        # At most this rate arrives of an unsaturated stream, even if its share is just below the offered rate.
+        # An unsaturated stream delivers at most this rate, even if its share is just below the offered rate.
         most = fast_where(saturated, np.inf, offered * delivered)
         goodput, sent = np.minimum(goodput * kept, most), sent * kept
     # The goodput never exceeds the wire's bound.

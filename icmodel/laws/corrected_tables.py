@@ -1,8 +1,8 @@
 """Tables of the law `corrected`: curves through unchanged rows with errata corrected, and packet rates.
 
 Each metric has a table.  Further tables hold the best goodput of all loads, the loss at limited loads, and shared
-goodputs.  If a load is not achieved at a payload, the point of this payload on the curve of this load is replaced
-(E14).  `hybrid` uses the same functions on fitted curves.
+goodputs.  If a payload does not achieve a load, the curve of this load gets another point at this payload (erratum
+E14).  E1 to E19 are the errata on the background page.  `hybrid` uses the same functions on fitted curves.
 
 Below capacity, two frames share no packet.  At its limit, a stream fills its packets at every frame size (IC2012
 §6.1.1).  A *multiple* is the packet count of a host divided by theory's packet count for the same frames.
@@ -106,7 +106,7 @@ def prepare(data: Dataset, request: TableRequest) -> Prepared:
 def flow_tables(
     compile_: Compiler, best: Curves, unlimited: Curves, loss: Curves
 ) -> dict[str, MetricTable]:
-    """Compile the tables of goodput and of loss: each at the unlimited load, and at limited loads."""
+    """Compile four tables: best goodput, goodput at the unlimited load, and loss at unlimited and at limited loads."""
     lost = with_loads(loss, lambda load: not is_limited(load))
     lost_limited = with_loads(loss, is_limited)
     return {

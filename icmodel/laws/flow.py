@@ -1,4 +1,7 @@
-"""Throughput and load of each stream; every law computes them before any other metric."""
+"""Throughput and load of each stream; every law computes them before any other metric.
+
+E1 to E19 are the errata on the background page.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +161,7 @@ def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
     """Compute the one-way time [s] of requested switches beyond those of the measured path, (metrics, n).
 
     Each further switch adds the dataset's switch latency (IC2012 §7.1.2).  If that latency is unknown, the result is
-    NaN.  An axis has the length 1 if all its numbers are equal.
+    NaN.  An axis along which all numbers are equal has the length 1.
     """
     if not query.q.switches.any():
         return np.zeros((1, 1))
@@ -172,10 +175,7 @@ def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
 
 
 def cable_s(query: TableQuery) -> Floats:
-    """Compute the change in propagation time [s] from the dataset's cable to the requested cable, (n,).
-
-    See erratum E19.
-    """
+    """Compute the change in propagation time [s] from the dataset's cable to the requested cable, (n,) (E19)."""
     return query.extra_distance_m * (query.tables.link.propagation_s_per_m or 0.0)
 
 

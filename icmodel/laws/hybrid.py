@@ -2,7 +2,7 @@
 
 Three steps differ from ``corrected``.  ``hybrid`` extrapolates processing time above the greatest measured load.  The
 sender of a lossy protocol is busy only for the frames that it sends.  Requests in overload use rows measured in
-overload.
+overload.  E1 to E19 are the errata on the background page.
 """
 
 from __future__ import annotations
@@ -456,7 +456,7 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
     """Compute the processing time of the host's cores at the measured core count, (metrics, ends, n).
 
     Above the highest measured load, the processing time grows with the load, at most to the time at the unlimited load.
-    The time at the unlimited load is the high of the interval (E15).
+    This time is also the high end of the interval (E15).
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request, top = query.q.requested_goodput_bps, fast_where(top_load == 0, np.inf, top_load)

@@ -1,7 +1,7 @@
 """Metrics of a model variant: names, bases, derived metrics, and notes.
 
 A law computes each metric from table look-ups and rules.  Each look-up and each rule has a basis, such as ``measured``
-or ``assumed``.  The basis of the metric is the weakest of them.
+or ``assumed``.  The basis of the metric is the weakest of these.  E1 to E19 are the errata on the background page.
 """
 
 from __future__ import annotations
@@ -140,10 +140,10 @@ STATISTIC = re.compile(r"(?P<time>.+)_(?P<which>min|mean|max|p[0-9]+)_s")
 
 
 def with_others(metrics: Collection[str], known: Collection[str]) -> frozenset[str]:
-    """Add all known statistics of a time to the wanted metrics, if one of them is wanted.
+    """Add to the wanted metrics those that `in_order` needs: all known statistics of a latency or round trip.
 
-    A time is a latency or a round trip.  `in_order` corrects all statistics of a time together.  `in_order` never
-    changes mean and median, so these need no other statistics.
+    `in_order` corrects all statistics of a latency or round trip together.  It never changes mean and median.  So these
+    two alone need no other statistics.
     """
     moved = {time for time, which in map(_parts, metrics) if which not in ("", MEAN, "p50")}
     return frozenset(metrics) | {name for name in known if _parts(name)[0] in moved}
@@ -342,10 +342,12 @@ def sharing_notes(query: TableQuery, flow: Flow, scenario: Scenario) -> Iterator
     if loss_lowers_goodput(query, flow)[0]:
         yield (
             "all senders together offer more than the receiver accepts: the receiver's goodput is assumed, and each "
-            "sender's share is assumed to be proportional to the offered load (E2)"
+            "sender's share is assumed to be proportional to the offered load (erratum E2)"
         )
     elif scenario.endpoints > 2:
-        yield "the share is exact if the other endpoints are equal, and a lower bound if not (E2)"
+        yield (
+            "the stream's share is exact if the other endpoints send equal rates, and a lower bound if not (erratum E2)"
+        )
 
 
 def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str]:

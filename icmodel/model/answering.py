@@ -161,7 +161,7 @@ def needed(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | N
     """List the metrics whose tables are needed to predict the wanted metrics; ``None`` means all.
 
     The result also has the metrics of every prediction.  If a statistic of a latency or round trip is wanted, the
-    result has all statistics of that time, since they are put in ascending order together.
+    result has all its statistics, since they are put in ascending order together.
     """
     return None if metrics is None else with_others((*metrics, *predicted(())), data.metrics)
 

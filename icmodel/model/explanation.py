@@ -89,7 +89,7 @@ class Explanation:
         return bases if part == "bases" else bases[-1]
 
     def bases(self, name: str) -> tuple[str, ...]:
-        """All bases behind a metric, of its rows, look-ups and rule, strongest first."""
+        """All bases behind a metric: those of its rows, look-ups and rule, the strongest first."""
         reads = self.reads[name]
         codes = {CODES[self.data.points[row].basis] for row in self.rows_of(name)}
         codes.update([code for code, near in reads if near])
@@ -207,7 +207,7 @@ class Explanation:
             if measured and self.query.known("loss_rate")[0]:
                 yield (
                     "loss behind a switch was not measured at this core count: the loss without a switch is "
-                    "used (E17)"
+                    "used (erratum E17)"
                 )
         demand = {name: float(needed[0]) for name, needed in self.answer.demand.items()}
         yield from law.notes(self.query, self.flow, scenario, demand)
@@ -220,7 +220,8 @@ class Explanation:
         ]
         if shares:
             yield (
-                f"intervals cover less than 90 % of the rows left out of {self.variant}: {', '.join(shares)}"
+                f"in tests on left-out rows, intervals of {self.variant} cover less than 90 %: "
+                f"{', '.join(shares)}"
             )
 
     def _table(self, name: str) -> str | None:

@@ -466,7 +466,8 @@ class Model:
         threads : int, optional
             Number of threads; as many as the machine has processors by default.
         protocol : str, or array of int
-            Protocol as a text, or indices into `Dataset.protocols`; the dataset's default protocol by default.
+            One protocol as a text, or an array of indices into `Dataset.protocols`; by default the dataset's default
+            protocol.
         payload_bytes, payload : int or array [B], or text such as ``"1448 B"``
             Useful bytes per frame.
         rate_fps, rate : float or array [frames/s], or text such as ``"6700/s"``

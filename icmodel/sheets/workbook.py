@@ -376,10 +376,10 @@ class _Workbook:
         yield f'IF(AND({answered},{endpoints}>1,{cell("others")}=0),{other}&{text(" taken as " + idle + ". ")},"")'
         crowded = text(
             "all senders together offer more than the receiver accepts: the receiver's goodput is assumed, and each "
-            "sender's share is assumed to be proportional to the offered load (E2). "
+            "sender's share is assumed to be proportional to the offered load (erratum E2). "
         )
         unequal = text(
-            "the share is exact if the other endpoints are equal, and a lower bound if not (E2). "
+            "the stream's share is exact if the other endpoints send equal rates, and a lower bound if not (erratum E2). "
         )
         yield (
             f'IF({answered},IF({cell("loss lowers goodput")},{crowded},IF({endpoints}>2,{unequal},"")),"")'
@@ -612,5 +612,5 @@ def source_notes(found: Lookup, options: Options) -> Iterator[tuple[str, str]]:
     if shares:
         yield (
             "coverage",
-            f"intervals cover less than 90 % of the rows left out of {VARIANT}: {', '.join(shares)}",
+            f"in tests on left-out rows, intervals of {VARIANT} cover less than 90 %: {', '.join(shares)}",
         )

@@ -51,8 +51,8 @@ class Surfaces(NamedTuple):
     slots, surfaces, cells) are the left and right row of the lower curve, then of the upper curve; −1 means no row.
 
     ``top_load`` (surfaces, cells) is the highest limited load with a curve [b/s].  It is 0 if only the unlimited curve
-    is known, and infinite if there are no limited loads.  ``first`` and ``last`` (surfaces,) are the least and the
-    greatest payload [B].
+    is known, and infinite if the rows state no load.  ``first`` and ``last`` (surfaces,) are the least and the greatest
+    payload [B].
     """
 
     coefficients: Floats
@@ -95,8 +95,9 @@ def compile_surfaces(
         Payload knots [B], with the knots of every curve (:func:`~icmodel.tables.curves.payload_knots`).
     loads : array, shape (l,)
         Load levels [b/s], increasing and finite, with every finite load of the curves.
-    usable : for each configuration array of bool, shape (finite curves by load, k + 1), or ``None``, optional
-        Mask of the payload cells in which each curve at a limited load may be used.
+    usable : sequence of arrays of bool, shape (curves at limited loads, k + 1), or of ``None``, optional
+        For each configuration, a mask of the payload cells in which each curve at a limited load may be used.  The
+        curves ascend in load.  ``None`` allows all cells.
     below : "held", "proportion", "one" or "nothing"
         Rule below the lowest load.
     extend : array, shape (configurations, 2), optional
@@ -267,7 +268,7 @@ def _fill_surfaces(
     places = Places.where(~has_lower & has_upper, floors)
     upper = places.of(cells, sides.upper)
     here, load = upper.terms, upper.load_bps
-    if below == "proportion":  # the high stays that of the curve
+    if below == "proportion":  # the high end stays as in the curve
         change = here / load
         constant = change * places.floor
         change[:, HIGH], constant[:, HIGH] = 0.0, here[:, HIGH]

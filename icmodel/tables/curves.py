@@ -224,7 +224,10 @@ def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = F
 def best_goodput(
     data: Dataset, rows: Iterable[Row], errors: InterpolationErrors | None, *, limited: bool
 ) -> Curves:
-    """Make one goodput curve per configuration: at the unlimited load; if ``limited``, of the best of all loads.
+    """Make one goodput curve per configuration, through the row of the greatest goodput at each payload.
+
+    If ``limited``, this is the greatest goodput at any load.  Otherwise it is the greatest goodput at capacity: of rows
+    without a rate limit, or of rows that missed their limit if the configuration has no others.
 
     ``errors`` are the interpolation errors of the goodput; ``None`` makes curves without intervals.
     """
@@ -340,7 +343,10 @@ def _curve_through(
 
 
 def stated_range(data: Dataset, metric: str, protocol: str) -> tuple[float, float]:
-    """Find the least and greatest possible value of a metric: 0 to 1 for ratios, narrowed to the source's limits."""
+    """Find the least and greatest possible value of a metric.
+
+    The range is 0 to 1 for ratios, and 0 to infinity for other metrics, narrowed to the limits stated by the source.
+    """
     least, most = 0.0, 1.0 if metric in RATIOS else np.inf
     for limit in data.stated_limits:
         if limit.metric == metric and limit.protocol in (None, protocol):

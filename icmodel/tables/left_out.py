@@ -28,9 +28,10 @@ from icmodel.estimate.statistics import (
 OF_MEDIAN = NORMAL / 0.6745
 """Ratio of the half-width of a 90 % interval to the median absolute error, for normally distributed errors."""
 NEAREST = 0.1
-"""Least divisor of errors within a gap between points; the divisor is the parabola 4·t·(1 − t).
+"""Least divisor by which an error within a gap between points is scaled to the middle of the gap.
 
-An error close to a point tells nothing about the error in the middle of the gap.
+The divisor is the parabola 4·t·(1 − t) at the fraction t of the gap.  It is limited, since an error close to a point
+tells nothing about the error in the middle.
 """
 
 

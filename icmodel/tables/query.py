@@ -264,14 +264,14 @@ class TableQuery:
     def cores(self, metrics: Sequence[str]) -> Floats:
         """Core count of the rows behind each metric and request, (metrics, n); 0 if the rows state no core count.
 
-        An axis has the length 1 if all its numbers are equal.
+        An axis along which all numbers are equal has the length 1.
         """
         return self._of_configuration(self.tables.chosen(tuple(metrics)).cores)
 
     def switches(self, metrics: Sequence[str]) -> Floats:
         """Switch count of the rows behind each metric and request, (metrics, n).
 
-        An axis has the length 1 if all its numbers are equal.
+        An axis along which all numbers are equal has the length 1.
         """
         return self._of_configuration(self.tables.chosen(tuple(metrics)).switches)
 
@@ -293,7 +293,7 @@ class TableQuery:
     def top_load(self, metrics: Sequence[str]) -> Floats:
         """Highest limited load at which each metric was measured [b/s], (metrics, n).
 
-        The load is 0 if the metric was measured only at the unlimited load, and infinite if no limited load exists.
+        The load is 0 if the metric was measured only at the unlimited load, and infinite if its rows state no load.
         """
         return self.tables.packed.top_load.take(self._cells(metrics))
 

@@ -231,14 +231,14 @@ class Packed(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Selected look-up tables, in the order of their names; equal numbers are kept once.
+    """Selected look-up tables, in the order in which they were named; equal numbers are kept once.
 
     ``limits`` has the shape (2, tables, protocols); (2, tables, 1) if the limits are equal for all protocols.
     ``first_cell`` plus ``offset`` (tables, 1, 1) is the index of the first cell of the surface to use.  ``first_cell``
     has the shape (patterns, configurations), or (patterns, 1) if the index is equal for all configurations.
     ``pattern`` (tables,) is the row of each table in ``first_cell``; tables whose dataset rows have equal counts share
-    such a row.  ``cores``, ``switches`` and ``core_ratio`` have the shape (tables, configurations), with an axis of
-    length 1 if its numbers are equal.
+    such a row.  ``cores``, ``switches`` and ``core_ratio`` have the shape (tables, configurations); an axis along which
+    all numbers are equal has the length 1.
     """
 
     limits: Floats
