@@ -2,8 +2,8 @@
 
 This package uses no documents and no datasets. It knows only servers (ports) with service curves and
 schedulers, and flows with arrival curves. Units are bits, bits per second and seconds. `bounds` gives
-the least delay bound of each flow, `backlogs_bits` the backlog bound of each server.
-`cyclic_fixed_point` cuts the cycles of a network first.
+the least delay bound of each flow, `backlogs_bits` the backlog bound of each server. If a network has
+cycles, begin with `cyclic_fixed_point`, which cuts them.
 
 >>> link = port("a", 1e9), port("b", 1e9, StrictPriority(), delay_s=2e-6)
 >>> flow = Flow("control", ("a", "b"), token_bucket(12304.0, 1e6), 7, 12304.0, 672.0)

@@ -99,14 +99,17 @@ def pay_multiplexing_once(path: PathAggregate) -> dict[str, float]:
 
 
 def pay_multiplexing_once_services(path: PathAggregate) -> list[ServiceCurve]:
-    """Leftover services of a whole path under arbitrary multiplexing. Each of the curves is a valid service.
+    """Leftover services of a whole path under arbitrary multiplexing. Each curve alone is a valid service curve.
 
-    The theorem (J. B. Schmitt, F. A. Zdarsky, I. Martinovic, *Improving performance bounds in feed-forward
-    networks by paying multiplexing only once*, MMB 2008) takes one rate and latency per server and one token
-    bucket per cross flow. Servers and cross flows may have several of them. Four combinations are
-    tried: the first or the fastest piece of every server, with the cheapest or the flattest bucket of every cross
-    flow. The cheapest bucket allows the fewest bits within the latencies of the shared hops. The flattest bucket has
-    the lowest rate.
+    The theorem of J. B. Schmitt, F. A. Zdarsky and I. Martinovic (*Improving performance bounds in feed-forward
+    networks by paying multiplexing only once*, MMB 2008) takes one rate-latency curve per server and one token
+    bucket per cross flow. But a service curve may consist of several rate-latency curves (pieces), and an
+    arrival curve of several buckets. So the theorem is applied to several choices:
+
+    - Of each service curve, the slowest and the fastest piece are tried. `service_choices` combines the pieces of
+      all servers.
+    - For each combination, the cross flows give first their cheapest buckets, then their flattest. The cheapest
+      bucket allows the fewest bits within the latencies of the shared hops. The flattest has the lowest rate.
     """
     crossing = list(_cross_flows(path))
     if not all(each.arrival.buckets for each in crossing):
@@ -168,11 +171,10 @@ class _CrossFlow:
 
 
 def _cross_flows(path: PathAggregate) -> Iterator[_CrossFlow]:
-    """Find the cross flows of a path: traffic of other flows that shares some of its queues.
+    """Find the cross flows of a path: traffic of other flows in the queues of the path.
 
-    Traffic that comes over one link and leaves at one server is one cross flow.
-
-    Traffic that leaves the path and comes back counts twice.
+    Traffic that enters the path over one link and leaves it at one server is one cross flow. Traffic that leaves
+    the path and comes back counts as two cross flows.
     """
     entry: dict[int | None, tuple[int, int]] = {}
     together: dict[tuple[str | None, int, int], set[int]] = {}
@@ -281,7 +283,7 @@ class PathAggregate:
         if flow.release_jitter_s <= 0.0:
             return self.arrival
         curves: dict[object, ArrivalCurve] = {}
-        for other in (*self.flows, flow):  # of a multicast set, the last copy counts: this flow
+        for other in (*self.flows, flow):  # of a multicast set, only the last copy counts: ``flow``
             key = (other.name,) if other.multicast is None else other.multicast
             curves[key] = flow.arrival if other is flow else other.arrival_at_first_server
         return aggregate(list(curves.values()))
@@ -301,8 +303,8 @@ class PathAggregate:
     def delay_s(self, flow: Flow, service: ServiceCurve) -> float:
         """Delay bound of a flow's packets [s] for a service curve of the whole path.
 
-        A packet of l bits waits for ``alpha - l`` bits. On the last line, a packet that has begun is
-        sent without a pause; see `Queue.wait_s`.
+        A packet of l bits waits until ``alpha - l`` bits are served, where alpha is the arrival curve of the
+        aggregate. On the last line, a packet that has begun is sent without a pause; see `Queue.wait_s`.
         """
         last = self.queues[-1].server
         own = flow.min_packet_bits if last.line_rate_bps else 0.0
@@ -315,7 +317,7 @@ class PathAggregate:
         return self.queues[hop].server.forwarding_bits(bits, self._following(hop))
 
     def forwarding_s(self, hop: int) -> float:
-        """Time [s] from the end of `forwarding_bits` at a hop until the next server gets the packet; see `Server`."""
+        """Time [s] from the last bit of `forwarding_bits` at a hop until the next server gets the packet; see `Server`."""
         return self.queues[hop].server.forwarding_s(self._following(hop))
 
     def _following(self, hop: int) -> Server | None:

@@ -1,13 +1,13 @@
 """Bounds for a whole network, also with cycles: delay of each flow, and backlog of each server.
 
-The delay bound of a flow is the least over all analyses.
+Each analysis gives a delay bound for each flow; the least of these bounds counts.
 
 In a network with cycles, links are cut until no cycle is left. Behind a cut, each flow continues as a
 separate flow. The release jitter of this flow is the sum of the waits before the cut. The search for the
 jitters starts at 0. Each round computes waits from the jitters, and new jitters from the waits. Jitters are
-valid bounds if the new jitters do not exceed them. Every packet needs time on a line before it passes a cut.
-So if flows keep to valid jitters at the beginning, they always keep to these jitters. The network must begin
-empty, but need not be linear.
+valid bounds if the new jitters do not exceed them. The proof needs two conditions: the network is empty at
+the beginning, and every packet needs time on a line before it passes a cut. Flows that keep to valid jitters
+at the beginning then always keep to them. The waits need not be a linear function of the jitters.
 
 References
 ----------
@@ -258,7 +258,7 @@ class FeedForward:
         return (*self.network.features, *((CYCLES_CUT,) if cut else ()))
 
     def bounds(self, methods: Sequence[str] = METHODS) -> dict[str, Bound]:
-        """Delay bound of each flow: the least that the given analyses find; see the function `bounds`.
+        """Delay bound of each flow: the least bound that the given analyses find; see the function `bounds`.
 
         The bound of a flow that was cut is the sum over its parts.
         """

@@ -94,8 +94,8 @@ class ArrivalCurve:
     def deconvolve_delay(self, jitter_s: float) -> ArrivalCurve:
         """Arrival curve behind a server whose delay varies by at most ``jitter_s``.
 
-        The deconvolution by a variable delay is ``t -> alpha(t + jitter_s)`` (Le Boudec and Thiran,
-        §1.4.1, by the definition). An infinite jitter makes the curve unbounded.
+        The deconvolution of an arrival curve ``alpha`` by a variable delay is ``t -> alpha(t + jitter_s)``, by
+        definition (Le Boudec and Thiran, §1.4.1). An infinite jitter makes the curve unbounded.
         """
         if jitter_s == math.inf:
             return ArrivalCurve(())
@@ -163,13 +163,14 @@ class ServiceCurve:
         return [*(piece.latency_s for piece in self.pieces[:1]), *crossings]
 
     def after_bits(self, bits: float) -> ServiceCurve:
-        """Service curve that is left after a fixed number of bits is served first: ``[beta - bits]+``."""
+        """Service left by this curve ``beta`` if a fixed number of bits is served first: ``[beta - bits]+``."""
         return ServiceCurve(tuple(RateLatency(p.rate_bps, p.time_of(bits)) for p in self.pieces))
 
     def leftover_service(self, cross_traffic: ArrivalCurve) -> ServiceCurve:
-        """Service curve that is left after cross traffic, under arbitrary multiplexing: ``[beta - alpha]+``.
+        """Service that this curve leaves beside cross traffic, under arbitrary multiplexing.
 
-        The service curve must be strict (Le Boudec and Thiran, theorem 6.2.1).
+        If this curve is ``beta`` and the arrival curve of the cross traffic is ``alpha``, the result is
+        ``[beta - alpha]+``. The service curve must be strict (Le Boudec and Thiran, theorem 6.2.1).
         """
         return service_curve(
             RateLatency(
@@ -373,13 +374,15 @@ def output_curve(arrival: ArrivalCurve, service: ServiceCurve) -> ArrivalCurve:
 def fifo_leftover_service(
     service: ServiceCurve, cross_traffic: ArrivalCurve, own: ArrivalCurve
 ) -> ServiceCurve:
-    """Leftover service for a flow in a first-come-first-served queue that it shares.
+    """Leftover service for a flow that shares a first-come-first-served queue with cross traffic.
 
-    For every ``theta``, ``[beta(t) - alpha(t - theta)]+`` for t > theta is a service curve (Le
-    Boudec and Thiran, proposition 6.4.1, after Cruz). For one bucket and one rate-latency curve,
-    ``theta = T + b/R`` leaves rate ``R - r`` and latency theta. For several buckets or pieces, three
-    values of theta are tried: the times at which the first burst, the last burst, and all arrivals are
-    served. The theta with the least delay of ``own`` is kept.
+    Let ``beta`` be the service curve of the queue, and ``alpha`` the arrival curve of the cross traffic. For
+    every ``theta``, ``[beta(t) - alpha(t - theta)]+`` for t > theta is a service curve (Le Boudec and Thiran,
+    proposition 6.4.1, after Cruz). If alpha is one bucket (burst b, rate r) and beta one rate-latency curve
+    (rate R, latency T), ``theta = T + b/R`` leaves rate ``R - r`` and latency theta.
+
+    Otherwise three values of theta are tried: the times until the first bucket's burst, the last bucket's burst,
+    and all arrivals are served. The theta with the least delay of the flow ``own`` is kept.
     """
     if not cross_traffic.buckets:
         return ServiceCurve(())

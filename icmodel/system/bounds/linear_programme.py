@@ -5,8 +5,8 @@ every run, so the greatest delay that they allow is a bound. The constraints are
 service curves between dates, and the delay of each queue by total flow analysis (A. Bouillard, G. Stea,
 *Exact worst-case delay in FIFO-multiplexing feed-forward networks*, IEEE/ACM Trans. Networking 23, 2015;
 A. Bouillard, *Trade-off between accuracy and tractability of network calculus in FIFO networks*,
-Performance Evaluation 153, 2022). Cross traffic is bounded from the sources on, as in the other
-analyses.
+Performance Evaluation 153, 2022). The arrival curves of cross traffic are propagated from its sources, as in
+the other analyses.
 
 Packets that have departed by a date count whole. In addition, the line may have sent part of one more packet,
 up to all but its last bit. At the departure date of the packet of interest, there is no such part: the line

@@ -212,8 +212,8 @@ class Queue:
     """Queue of one class at one server: its stages (groups of flows), joint traffic and service curves.
 
     Each element of ``services`` alone is a valid service curve. A bound is computed for each element, and
-    the least bound counts. The traffic does not decide which curve is used, so an additional flow never
-    lowers a bound.
+    the least bound counts. If the traffic selected one element in advance, an additional flow could lower a
+    bound.
     """
 
     server: Server
@@ -277,10 +277,10 @@ class Queue:
     def wait_s(self, min_packet_bits: float, arrival: ArrivalCurve | None = None) -> float:
         """Longest time from a packet's arrival to the start of its transmission [s].
 
-        If packets are served in order of arrival, a packet of l bits waits for ``alpha - l`` bits. It is
-        then sent at the line rate (Mohammadpour, Stai, Le Boudec, IEEE Networking Letters 1, 2019,
-        arXiv 1905.04956). So a short packet waits longest. If the line rate is unknown, the transmission
-        time is part of the wait.
+        If packets are served in order of arrival, a packet of l bits waits until ``alpha - l`` bits are
+        served, where alpha is the arrival curve of the queue. The packet is then sent at the line rate
+        (Mohammadpour, Stai, Le Boudec, IEEE Networking Letters 1, 2019, arXiv 1905.04956). So a short packet
+        waits longest. If the line rate is unknown, the transmission time is part of the wait.
 
         Parameters
         ----------
@@ -443,8 +443,8 @@ class StageArrivals:
     def _line_shaping(self, stages: Sequence[Stage]) -> tuple[ArrivalCurve, ...]:
         """Arrival curve of the stages that come over one line, by the line rate; empty if the rate is unknown.
 
-        Packets that arrive completely within t have at most ``C t`` bits plus one longest packet
-        (Mifdaoui and Leydier, *Beyond the accuracy-complexity tradeoffs of compositional
+        At a line rate C, packets that arrive completely within t have at most ``C t`` bits plus one longest
+        packet (Mifdaoui and Leydier, *Beyond the accuracy-complexity tradeoffs of compositional
         analyses using Network Calculus for complex networks*, CRTS 2017).
         """
         before = stages[0].before
@@ -487,10 +487,11 @@ def _is_least(wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: 
 
     A first-come-first-served queue leaves these packets no service until ``theta``, the delay bound of the
     cross traffic alone. So the output by bits is at least ``arrival(t + theta) + longest``. The output by
-    packets is ``arrival(t + wait)``. Arrival curves are concave, so their difference is greatest at t = 0.
+    packets is ``arrival(t + wait)``. Arrival curves are concave, so it is enough to compare the two outputs at
+    t = 0.
 
     The cross traffic is at least the arrival curve of the queue less ``arrival``. So theta is at least the
-    wait of any point of this difference.
+    wait at any point of this lower limit.
     """
     if not queue.is_fifo:
         return False

@@ -2,7 +2,7 @@
 
 Within a class the port serves first come, first served; only `Arbitrary` guarantees no order. A packet
 on the line is never interrupted. Each class gets one or more *alternative* curves. Each of these curves
-alone is a valid service curve, but the maximum of two curves is not. So a bound uses one curve.
+alone is a valid service curve, but the maximum of two curves is not. So each bound uses only one of them.
 """
 
 from __future__ import annotations
@@ -116,8 +116,9 @@ def _leftover_of_other_classes(line: ServiceCurve, own: int, traffic: Traffic) -
 def strict_priority_service(line: ServiceCurve, own: int, traffic: Traffic) -> ServiceCurve:
     """Service curve of a class under non-preemptive strict priority (IEEE 802.1Q-2018 §8.6.8.1).
 
-    ``[beta(t) - sum of alpha of higher classes - longest packet of lower classes]+``: Bouillard,
-    Boyer, Le Corronc, *Deterministic Network Calculus* (2018), §7.3.2.
+    Let ``beta`` be the service curve of the line, and ``alpha`` an arrival curve. The curve is
+    ``[beta(t) - sum of alpha of higher classes - longest packet of lower classes]+`` (Bouillard,
+    Boyer, Le Corronc, *Deterministic Network Calculus*, 2018, §7.3.2).
     """
     higher = aggregate([each.arrival for name, each in traffic.items() if name > own])
     return line.after_bits(_longest_lower_packet_bits(own, traffic)).leftover_service(higher)
@@ -128,14 +129,15 @@ def weighted_round_robin_services(
 ) -> Iterator[ServiceCurve]:
     """Service curves of a class under weighted round robin; a turn has up to ``weight`` packets of the class.
 
-    Let w be the weight of a class. For this class, let q be ``w * shortest packet``. Let Q be the sum of
-    ``w * longest packet`` over the other classes. The curve is ``q/(q + Q) * [beta - Q]+``, strict for any
-    traffic of the other classes (Bouillard, Boyer, Le Corronc 2018, §8.2.4). During p whole turns of the
-    class, each other class has at most p + 1 turns.
+    Let beta be the service curve of the line, and w the weight of a class. For class ``own``, let q be
+    ``w * shortest packet``. Let Q be the sum of ``w * longest packet`` over the other classes. The service
+    curve is ``q/(q + Q) * [beta - Q]+``, strict for any traffic of the other classes (Bouillard, Boyer,
+    Le Corronc 2018, §8.2.4). The reason: during p whole turns of class ``own``, each other class has at most
+    p + 1 turns.
 
-    If any n own packets in a row have at least ``n * m - e`` bits, a second curve holds. While the class
-    sends s bits, p is at most ``(s + e)/(w m)``, and the line sends at most ``s + (p + 1) Q`` bits. So with
-    ``q = w m`` the curve is ``q/(q + Q) * [beta - Q (1 + e/q)]+``, by the same reasoning.
+    A second curve holds if any n consecutive packets of class ``own`` have at least ``n * m - e`` bits. While the
+    class sends s bits, p is at most ``(s + e)/(w m)``, and the line sends at most ``s + (p + 1) Q`` bits. So with
+    ``q = w m`` the curve is ``q/(q + Q) * [beta - Q (1 + e/q)]+``.
     """
     mine = traffic[own]
     others = math.fsum(
@@ -155,15 +157,17 @@ def deficit_round_robin_service(
 ) -> ServiceCurve:
     """Service curve of a class under deficit round robin, where a turn sends up to quantum plus saved deficit.
 
-    A class that is busy over p whole turns sends at least ``p Q - d`` bits, where d is its greatest
-    deficit: its longest packet. Each other class sends at most ``(p + 1) Q_j + d_j``. Let F be the sum
-    of quanta, and L the sum of longest packets. Eliminating p gives the curve of Boyer, Stea and Sofack
-    (VALUETOOLS 2012, theorem 1) as Tabatabaee and Le Boudec restate it (arXiv 2106.01034, §II): rate
-    ``R Q/F``, latency ``((F - Q)(1 + d/Q) + L - d)/R``.
+    Let Q be the quantum of the class, and d its greatest deficit, which is its longest packet. Let Q_j and d_j
+    be those of another class j. If the class is busy over p whole turns, it sends at least ``p Q - d`` bits.
+    Meanwhile class j sends at most ``(p + 1) Q_j + d_j`` bits.
 
-    Since p is a whole number, the curve has another piece before that one. It lasts from the end of the
-    first turn to the end of the second (the convex hull of their theorem 3). Tabatabaee and Le Boudec
-    refute the correction of Soni et al., so it is not used.
+    Let R be the line rate, F the sum of all quanta, and L the sum of all longest packets. Eliminating p gives a
+    curve of rate ``R Q/F`` and latency ``((F - Q)(1 + d/Q) + L - d)/R``: the curve of Boyer, Stea and Sofack
+    (VALUETOOLS 2012, theorem 1), as restated by Tabatabaee and Le Boudec (arXiv 2106.01034, §II).
+
+    Since p is a whole number, another piece comes before this curve. It lasts from the end of the first turn to
+    the end of the second (convex hull of theorem 3 of Tabatabaee and Le Boudec). They refute the correction of
+    Soni et al., so this correction is not used.
     """
     quantum, saved = quanta_bits[own], traffic[own].max_packet_bits
     quanta = math.fsum(quanta_bits[name] for name in traffic if name != own)
@@ -200,17 +204,17 @@ def credit_based_service(
     So a class sends ``idleSlope * t`` within t, less the rise of its credit. Its credit is at least
     ``sendSlope * longest packet / line rate``.
 
-    Consider the last packet of a lower class (or pause) that started when no higher class had credit or a
-    queue. The greatest credit follows from this start. Let C be the line rate, and l the longest lower
-    packet. Let I and c_min be idle slope and least credit of higher shaped classes. Let r and b be rate and
-    burst of higher classes without a shaper::
+    The greatest credit c_max is derived from one moment: the latest start of a packet of a lower class (or of a
+    pause of the line) while no higher class had credit or a queue. Let C be the line rate, and l the longest
+    packet of a lower class. Let I and c_min be idle slope and least credit of a higher class with a shaper. Let
+    r and b be rate and burst of all higher classes without a shaper::
 
         c_max = idleSlope * (l - sum c_min + b) / (C - sum I - r)
 
     Without b and r, c_max is the bound of Daigmorte, Boyer and Zhao (*Modelling in network calculus a
     TSN architecture mixing Time-Triggered, Credit Based Shaper and Best-Effort queues*, 2018; cited
-    as H-bounds in arXiv 1901.04957, §III). A shaped class has the curve ``(idleSlope, c_max /
-    idleSlope)``. It has no curve if the class and higher classes together may request more than C.
+    as H-bounds in arXiv 1901.04957, §III). The curve of a shaped class has the rate idleSlope and the latency
+    ``c_max / idleSlope``. If the class and higher classes together may request more than C, it has no curve.
     """
     if own in slopes_bps:
         slope, credit = slopes_bps[own], _max_credit_bits(slopes_bps, line, own, traffic)
@@ -262,21 +266,21 @@ Openings = list[tuple[float, float]]
 def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traffic) -> ServiceCurve:
     """Service curve of a class whose gate opens periodically (IEEE 802.1Q-2018 §8.6.8.4, 802.1Qbv).
 
-    Windows follow one another; together they are the cycle. Of the open classes, the highest goes
-    first. A port sends a frame only if the frame ends before its gate closes. So each opening loses up
-    to one longest packet at its end. If a lower class was already open before an opening, its packet
-    may occupy the line at the beginning of the opening.
+    The windows follow one another, and together make up the cycle. Among the classes with an open gate, the
+    highest goes first. A port sends a frame only if the frame ends before its gate closes. So each opening loses
+    up to one longest packet at its end. If the gate of a lower class was already open before an opening, a
+    packet of that class may occupy the line at the beginning of the opening.
 
-    The usable open time is a staircase over time. The service curve is the greatest rate-latency curve
-    below this staircase. Its rate is the line rate times the usable share of the cycle. Its latency is as
-    small as possible: from any starting moment on, the curve must not exceed the open time. Zhao, Pop,
+    From any given moment on, the service of a periodic gate grows like a staircase: with pauses. The service curve
+    is a rate-latency curve below the staircases of all moments. Its rate is the line rate times the usable share
+    of the cycle. Its latency is the least latency that keeps the curve below these staircases. Zhao, Pop,
     Craciunas (IEEE Access 6, 2018, §IV) use the staircase itself.
 
     While a class waits and its gate is open, the line never idles. It sends that class, higher classes,
     or one packet of a lower class that was already on the line. So a waiting class gets the open time, less
-    that packet, less the output of higher classes. Some packets of higher classes may have waited before. So
-    their output ``alpha / beta`` counts, not their arrivals (min-plus deconvolution; Le Boudec and Thiran,
-    theorem 1.4.3).
+    that packet, less the traffic of higher classes. Packets of higher classes may already be queued when the
+    class begins to wait. So the output curves of higher classes are subtracted, not their arrival curves (an
+    output curve is a min-plus deconvolution; Le Boudec and Thiran, theorem 1.4.3).
     """
     together = {
         name: each
