@@ -30,7 +30,7 @@ __all__ = ["report"]
 def report(answer: Answer, path: str | Path, masthead: Masthead = PLAIN) -> None:
     """Write the report of an answer: a first page and an appendix. The file extension selects the format.
 
-    The report of a system has a drawing. HTML and PDF files contain it. Beside a Markdown file, it is an SVG file of
+    The report of a system has a drawing. HTML and PDF files contain the drawing; a Markdown file links to an SVG file of
     the same name. The extension ``.svg`` writes the drawing alone. The extension ``.xml`` writes JUnit XML for CI
     servers, with a test case for each requirement. The same answer gives the same bytes. Each file is written
     atomically.

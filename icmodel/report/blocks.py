@@ -35,7 +35,7 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Cell of a table: a text, and optionally a note below it, a name, a verdict (``outcome``) and a bar (``gauge``)."""
+    """Cell of a table: a text. Optional are a ``note`` below it, an identifier (``name``), a verdict and a bar."""
 
     text: str
     note: str = ""

@@ -395,9 +395,9 @@ def figures(evaluation: Evaluation) -> Iterator[Block]:
     """Yield the plots of the chosen candidate, stream by stream."""
     model, chosen = evaluation.model, evaluation.chosen
     yield Text(
-        "Points are rows of the dataset. The shape of a point shows its basis. A thin line shows the range "
-        "given by its source. The thick line is the prediction, pale where it is extrapolated. "
-        "The shaded band is its 90 % interval."
+        "Points are rows of the dataset. The shape of a point shows its basis. A thin vertical line shows the "
+        "range that the row's source states. The thick line is the prediction; pale parts are extrapolated. "
+        "The shaded band is the 90 % interval of the prediction."
     )
     for answer in chosen.answers:
         yield Heading(f"{chosen.name}: {answer.stream}")

@@ -52,14 +52,14 @@ TONES = {MET: "#0a6b58", UNDECIDED: "#7a5200", NOT_MET: "#a3201a"}
 SHAPES = {MET: "circle", UNDECIDED: "triangle-up", NOT_MET: "cross"}
 """Shape of a link in the plot of all links, by verdict."""
 RULES = (
-    "Each stream is predicted on each link. Samples are sent in frames of one connection's payload. A stated "
-    "goodput is sent in frames of the default candidate's payload. Pictures are sent in up to four measured "
-    "payloads: the largest, the largest aligned, one packet, and the fastest. Each payload is tried with the fewest, "
-    "the fastest and the most measured cores. Distance and switches are those of the use case. The best answer is "
-    "shown.",
+    "Each stream is predicted on each link. For samples, the payload is the one that the use case derives for a "
+    "connection. For a stated goodput, it is the payload of the default candidate. For pictures, up to four measured "
+    "payloads are tried: the largest, the largest aligned, one packet, and the one with the greatest goodput. Each "
+    "payload is tried with three measured numbers of cores: the fewest, the most, and the one with the greatest "
+    "goodput. Distance and switches are those of the use case. The best answer is shown.",
     "A link is met if one dataset meets the use case. It is not met if all datasets with an answer fail, or if "
     "theory refutes it (marked wire: no host can meet it). Theory alone never proves a link, since hosts add time. "
-    "The mark +3 counts three more undecided requirements. The mark ? is a line rate that no source states.",
+    "The mark +3 means three more undecided requirements. The mark ? is a line rate that no source states.",
 )
 """Explanation of the comparison, printed below the table of links."""
 

@@ -64,8 +64,8 @@ def metric_plot(
     metric : str
         Metric to plot, for example ``goodput_bps`` or ``latency_mean_s``.
     over : "payload", "load" or "cores"
-        Axis. Over ``payload``, the requested goodput is constant. Goodput over ``payload`` or ``cores`` is plotted at
-        unlimited load.
+        Horizontal axis. Along ``payload``, the requested goodput is constant. Along ``payload`` or ``cores``, the metric
+        goodput is plotted at unlimited load.
     scenario : Scenario
         Scenario of the plot.
     requirement : Requirement, optional
@@ -157,8 +157,8 @@ def known(prediction: Prediction, metric: str) -> bool:
 def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = False) -> Profile:
     """Predict a scenario at every benchmarked point of an axis, and at evenly spaced points between them.
 
-    Over ``payload``, the requested goodput is constant, and determines the frame rate. If ``fastest`` is true, the load
-    is unlimited at all points. Points without an answer from the dataset are left out.
+    Along ``payload``, the requested goodput is constant, so the frame rate changes. If ``fastest`` is true, the load is
+    unlimited at all points. Points that the dataset cannot answer are left out.
 
     Raises
     ------

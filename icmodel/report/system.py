@@ -71,8 +71,8 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
     Parameters
     ----------
     file : str
-        Name of the report's file, for the command that repeats the report. With the extension ``.svg``, it is also the
-        name of the drawing beside a Markdown report.
+        Name of the report's file, for the command that repeats the report. The drawing beside a Markdown report has the
+        same name with the extension ``.svg``.
     """
     system, summary = found.system, summarise(found)
     file = file or f"{system.name}.html"
@@ -87,9 +87,9 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
         basis = f"{basis}, {variants} {', '.join(found.variants)}"
 
     caption = (
-        "Each line is a link. Its colour shows the load of its busiest port, its arrow the direction of this port, and its "
-        f"thickness the line rate. A group of more than {MOST_MEMBERS} nodes is one box, with the numbers of its worst "
-        f"member. Streams: {tables.counted_outcomes(found)}. Links and Devices list the numbers."
+        "Each line is a link. The colour shows the load of the link's busiest port, and the arrow shows this port's "
+        f"direction. The thickness shows the line rate. A group of more than {MOST_MEMBERS} nodes is one box, with the "
+        f"numbers of its worst member. Streams: {tables.counted_outcomes(found)}. Links and Devices list the numbers."
     )
     drawn = Picture(caption, described(system, summary), drawing(system, summary), picture)
     checked = tuple(check(system))

@@ -18,9 +18,9 @@ from icmodel.system import Link, System, SystemPrediction
 from icmodel.system.prediction.result import DevicePrediction, PortPrediction
 
 MOST_MEMBERS = 8
-"""Maximum size of a group with a box for each member. A larger group is one box with its size."""
+"""Maximum size of a group that is drawn with a box for each member. A larger group is one box."""
 MOST_BOXES = 40
-"""Maximum number of boxes in a drawing; `shape` merges nodes until no more boxes remain, if possible."""
+"""Maximum number of boxes in a drawing. If there are more, `shape` merges nodes, as far as possible."""
 NOT_JUDGED = "not judged"
 """Outcome of a stream without a requirement."""
 FRONT_BOXES = 12

@@ -178,7 +178,7 @@ BOUND_PARTS = ("network", "hosts", "application")
 
 
 def parts_table(found: SystemPrediction) -> Iterator[Table]:
-    """Yield a table of latency bounds by part, with a row for each latency requirement; nothing without a bound."""
+    """Yield a table of latency bounds by part, one row per latency requirement. If no bound is known, yield nothing."""
     rows = tuple(tuple(map(Cell, row)) for row in parts_rows(found))
     if rows:
         caption = "Worst-case latencies: the parts of network, hosts and application"
@@ -374,7 +374,7 @@ def devices(found: SystemPrediction, summary: Summary) -> Table:
 
 
 def stated_devices(found: SystemPrediction) -> Iterator[Table]:
-    """Yield a table of the devices with stated latency and core time; nothing without such devices."""
+    """Yield a table of the devices that state latency and core time. If no device does, yield nothing."""
     stated = [one for one in found.system.devices.values() if one.latency_s is not None]
     groups = group_by_key(
         ((one.group, one.latency_s, one.core_time_s, one.source), one) for one in stated

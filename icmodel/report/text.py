@@ -45,7 +45,7 @@ from icmodel.table import GAP, padded
 from icmodel.usecase import Answer, Evaluation, Finding
 
 READINGS = "alternative readings, not counted"
-STRICT = "Judged strictly: requirements met on assumed or extrapolated rows count as undecided."
+STRICT = "Judged strictly: a requirement counts as undecided if it is met on assumed or extrapolated rows."
 
 
 def evaluation_text(evaluation: Evaluation, *, why: bool = False, width: int = WIDTH) -> str:

@@ -118,7 +118,7 @@ def words(found: Validation) -> list[str]:
 # --- verdicts ---------------------------------------------------------------------------------
 
 JudgedScore = tuple[Trial, Score, Verdict]
-"""Trial (one kind of cross-validation fold), the score of one metric in it, and the verdict on its coverage."""
+"""Trial (one kind of cross-validation fold), score of one metric in this trial, and verdict on the score's coverage."""
 
 
 def verdicts(found: Validation) -> list[JudgedScore]:
@@ -369,7 +369,7 @@ HEIGHT = 150
 LEAST_ERROR = 1e-4
 """Least error on the logarithmic axis. Smaller errors are drawn at this value."""
 FEW_SIZES = 6
-"""Maximum number of payloads for an axis with a label at each payload. With more payloads, it labels powers of two."""
+"""Maximum number of payloads for a label at each payload. With more payloads, the axis labels powers of two."""
 SCALE: Spec = {"type": "log", "nice": False, "padding": 8}
 """Vega-Lite scale of both axes of an error plot: logarithmic, with 8 px padding."""
 _LOWEST = f"datum.label === '' ? '' : (datum.value < {1.01 * LEAST_ERROR} ? '≤ ' : '')"

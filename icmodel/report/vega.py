@@ -48,7 +48,7 @@ DASHES = {PREDICTED: [1, 0], THEORY: [2, 3], REQUESTED: [6, 3], LIMIT: [8, 2, 2,
 SHADES = (PAPER, "#c3cad2", "#7d8793")
 """Fill colours of plotted dataset rows: white for the scenario's payload, two greys for other payloads."""
 OTHERS = len(SHADES) - 1
-"""Maximum number of other payloads in a plot with separate fill colours."""
+"""Maximum number of other payloads with a fill colour of their own. More payloads share one colour."""
 SHAPES = {
     "measured": "circle",
     "tabulated": "square",
@@ -270,7 +270,7 @@ def nominal_channels(field: str, names: list[str], **channels: Mapping[str, obje
     names : list of str
         Names, in the order of the legend.
     **channels
-        Value of each name, by channel.
+        Channel -> mapping of names to values, such as colours.
     """
     return {
         channel: {

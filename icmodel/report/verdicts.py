@@ -114,7 +114,7 @@ def _weakest(candidate: CandidateResult) -> list[Finding]:
 def weakest_basis_text(candidate: CandidateResult) -> str:
     """Return the weakest basis among the deciding requirements as text: ``on assumed receiving CPU (R19)``.
 
-    The text is empty if nothing was predicted.
+    R19 is the rule in the dataset's README by which the number was assumed. The text is empty if nothing was predicted.
     """
     weak = _weakest(candidate)
     if not weak:
@@ -128,7 +128,7 @@ def weakest_basis_text(candidate: CandidateResult) -> str:
 def settling_measurement(candidate: CandidateResult) -> str:
     """Return the measurement that would confirm or change a candidate's verdict; empty if there is none.
 
-    It is the measurement of the numbers with the weakest basis (kind of evidence) among the deciding requirements.
+    It would measure the numbers with the weakest basis (kind of evidence) among the deciding requirements.
     """
     return next((finding.rests_on.settle for finding in _weakest(candidate)), "")
 
@@ -333,7 +333,7 @@ def finding_basis(finding: Finding) -> str:
 
 
 def headroom_text(finding: Finding) -> str:
-    """Return the excess of the requested over the needed goodput as text; empty if it is unknown."""
+    """Return as text by how much the requested goodput exceeds the needed goodput; empty if this is unknown."""
     if finding.asked_margin is None:
         return ""
     if not finding.asked_margin:
