@@ -11,6 +11,8 @@ from icmodel.ingest import ColumnMap, Ingested, Labels, ingest
 from icmodel.ingest.result import Number, Origin, Result, Side
 
 CASES = checkout.ROOT / "tests" / "cases" / "ingest"
+OPTIONS_OF_TOOLS = {"--full-duplex", "--out_json", "--udp-counters-64bit"}
+"""Options of other tools in refusals."""
 TEN_GIGABIT = Interconnect(kind="ethernet", line_rate_bps=10e9, mtu_bytes=1500)
 
 

@@ -141,7 +141,9 @@ def test_a_use_case_that_is_missing_is_said_before_anything_is_made(tmp_path: Pa
 def test_a_use_case_that_no_run_can_decide_is_refused(usecase: Any) -> None:
     case = load_usecase(usecase(TRUE_S))
     refuse_undecidable(case, settings(None))
-    with pytest.raises(CalibrationError, match="data: udp is not measured, so give --protocol udp"):
+    with pytest.raises(
+        CalibrationError, match="data: udp is not measured, so give Grid\\(protocols="
+    ):
         refuse_undecidable(case, settings(None, protocols=("tcp",)))
     with pytest.raises(CalibrationError, match="frames of 1000 B are outside the range"):
         refuse_undecidable(case, settings(None, most_payload_bytes=512))
@@ -150,7 +152,7 @@ def test_a_use_case_that_no_run_can_decide_is_refused(usecase: Any) -> None:
 def test_a_use_case_that_some_runs_can_decide_is_not_refused() -> None:
     motion = load_usecase("motion-control")
     refuse_undecidable(motion, settings(None, protocols=("tcp",), cores=4))
-    with pytest.raises(CalibrationError, match="4 cores are needed, so give --cores 4"):
+    with pytest.raises(CalibrationError, match="4 cores are needed, so give Setup\\(cores=4\\)"):
         refuse_undecidable(motion, settings(None, protocols=("tcp",)))
 
 

@@ -85,7 +85,12 @@ def test_refusals_are_sentences(
     assert "contains no dataset made by icmodel fold" in refused(capsys, tmp_path)
     assert "cannot be read" in refused(capsys, tmp_path / "none", "-o", tmp_path / "x")
     assert "is not a flag" in refused(capsys, records, "-o", tmp_path / "x", "--refuse", "slow")
-    assert "not compared" in refused(capsys, records, "-o", tmp_path / "x", "--apart", "mac")
+    assert "--apart 'mac' is not compared" in refused(
+        capsys, records, "-o", tmp_path / "x", "--apart", "mac"
+    )
+    assert "--most-steal 1 is not possible" in refused(
+        capsys, records, "-o", tmp_path / "x", "--most-steal", "100 %"
+    )
     assert "not valid TOML" in refused(capsys, records, "-o", tmp_path / "x", "--about", records)
     assert "no variant 'best'" in refused(capsys, tmp_path / "none", "--variant", "best")
     assert "'Bad Name' cannot be the id" in refused(

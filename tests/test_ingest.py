@@ -147,7 +147,7 @@ def test_a_tool_can_be_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_label_is_named_with_its_option() -> None:
-    with pytest.raises(RecordError, match="--payload"):
+    with pytest.raises(RecordError, match="payload_bytes=SIZE"):
         ingest([CASES / "nuttcp" / "udp_parse_slow.txt"])
 
 

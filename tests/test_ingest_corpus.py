@@ -6,6 +6,7 @@ each damage done to one of them, and what must be said of it.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ import pytest
 from icmodel.cli import main
 from icmodel.errors import RecordError
 from icmodel.ingest import Labels, ingest, read_labels
-from ingest_cases import CASES, numbers
+from ingest_cases import CASES, OPTIONS_OF_TOOLS, numbers
 
 Entry = Mapping[str, Any]
 RIGHT: Mapping[str, Entry] = tomllib.loads((CASES / "right.toml").read_text(encoding="utf-8"))
@@ -110,6 +111,7 @@ def test_a_damaged_file_is_refused_by_name(
     assert message.startswith(f"{file.name}: ")
     assert damage["why"] in message
     assert "\n" not in message
+    assert set(re.findall(r"--[\w-]+", message)) <= OPTIONS_OF_TOOLS
     assert main(["ingest", str(file), "-o", str(tmp_path / "made")]) == 2
     assert not (tmp_path / "made").exists()
     assert file.name in capsys.readouterr().err

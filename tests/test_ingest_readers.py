@@ -282,7 +282,7 @@ def test_netperf_mbytes_are_mebibytes() -> None:
 def test_netperf_cpu_is_a_share_of_the_host() -> None:
     got = read("netperf/tcp_stream_cpu.txt")
     assert set(numbers(got)) == {"goodput_bps"}
-    assert any("--host-cores" in note for note in got.notes)
+    assert any("host_cores=N" in note for note in got.notes)
     values = numbers(read("netperf/tcp_stream_cpu.txt", host_cores=8))
     assert (values["cpu_send_cores"], values["cpu_recv_cores"]) == (0.26, 0.52)
     assert values["goodput_bps"] == 941.25e6

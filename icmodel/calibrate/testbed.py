@@ -314,6 +314,6 @@ def _number(address: str) -> str:
         reason = getattr(error, "strerror", None) or "it is not a host name"
         raise CalibrationError(
             f"the host name {address} does not resolve here ({reason}): give the host's "
-            "address in the measured network with --address"
+            "address in the measured network with SshPair(address=...)"
         ) from error
     return str(found[0][4][0])

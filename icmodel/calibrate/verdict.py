@@ -67,7 +67,7 @@ def _obstacles(scenario: Scenario, settings: Settings) -> Iterator[str]:
     if scenario.protocol not in settings.grid.protocols:
         yield f"{scenario.protocol} is not measured, {_protocol_hint(scenario)}"
     if scenario.cores not in (None, settings.setup.cores):
-        yield f"{scenario.cores} cores are needed, so give --cores {scenario.cores}"
+        yield f"{scenario.cores} cores are needed, so give Setup(cores={scenario.cores})"
     if not _is_payload(scenario, settings):
         yield f"frames of {scenario.payload_bytes} B are outside the range of measured payloads"
 
@@ -80,7 +80,7 @@ def _is_payload(scenario: Scenario, settings: Settings) -> bool:
 
 def _protocol_hint(scenario: Scenario) -> str:
     if scenario.protocol in PROTOCOLS:
-        return f"so give --protocol {scenario.protocol}"
+        return f'so give Grid(protocols=("{scenario.protocol}",))'
     return f"and can only be {', '.join(PROTOCOLS)}"
 
 

@@ -179,7 +179,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         code = app(arguments, prog_name="icmodel", standalone_mode=False)
         sys.stdout.flush()
     except IcmodelError as error:
-        sentence = with_option(str(error), words)
+        from icmodel.questions.doors import in_options  # rarely needed
+
+        sentence = with_option(in_options(str(error)), words)
         return _fail(type(error).__name__, sentence, WRONG, words, error.mistakes)
     except _USAGE as error:
         return _fail("UsageError", usage_sentence(error, words), WRONG, words)
@@ -234,7 +236,8 @@ def with_option(sentence: str, words: Sequence[str]) -> str:
     name, _, rest = sentence.partition(" ")
     option = f"--{spellings.get(name, name).replace('_', '-')}"
     typed = any(word.partition("=")[0] == option for word in words)
-    return f"{option} {rest}" if typed and (name in spellings or rest[:1] == "'") else sentence
+    is_parameter = name in spellings or "_" in name or rest[:1] == "'"
+    return f"{option} {rest}" if typed and is_parameter else sentence
 
 
 def usage_sentence(error: Exception, words: Sequence[str]) -> str:

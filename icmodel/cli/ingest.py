@@ -25,6 +25,7 @@ from icmodel.ingest import (
     write_ingested,
 )
 from icmodel.ingest import ingest as ingest_files
+from icmodel.questions.doors import in_options
 from icmodel.questions.ingesting import DatasetOptions, LabelOptions, ingested_document
 from icmodel.questions.words import (
     given_options,
@@ -140,7 +141,7 @@ def ingest(
             columns=None if map_file is None else read_mapping(map_file),
             link=about.link,
             progress=progress,
-        )
+        ).in_words(in_options)
     data = dataset_of(ingested, output, about)
     if description.default_variant is None:
         variant, why = best_variant(data)

@@ -260,8 +260,8 @@ def _line_rate(records: Sequence[Record], document: Mapping[str, object]) -> Ite
         return
     if "line_rate_bps" not in link:
         yield (
-            "The line rate is unknown, since a virtual link states no rate or a meaningless one: give the "
-            "rate with --line-rate; without it, no bound of theory applies."
+            "The line rate is unknown, since a virtual link states no rate or a meaningless one: state it; "
+            "without it, no bound of theory applies."
         )
     elif too_fast := [one for one in records if _excess_bps(one, link) > 0]:
         fastest = max(too_fast, key=lambda one: one.result["goodput_bps"])

@@ -292,7 +292,7 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
             raise RecordError(
                 f"the runs come from different environments: {name} is {values[0]!r} in run "
                 f"{records[0].run} and {values[first]!r} in run {records[first].run}; fold them into "
-                f"two datasets, or keep them apart by an axis with --apart {field}"
+                f'two datasets, or keep them apart by an axis with apart=("{field}",)'
             )
         explained[name] = tuple(sorted(set(values)))
     return Compared(
@@ -320,7 +320,7 @@ def _check_lengths(records: Sequence[Record]) -> None:
             raise RecordError(
                 f"runs of one measured point have different lengths: run {first.run} measured for {first.length} and "
                 f"run {record.run} for {record.length}; fold them into two datasets, or keep them "
-                f"apart by an axis with --apart {LENGTH}"
+                f'apart by an axis with apart=("{LENGTH}",)'
             )
 
 

@@ -193,32 +193,31 @@ class Settings:
     about: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check_names("--tolerate", self.tolerate, SPOILS, "is not a flag")
-        _check_names("--refuse", self.refuse, SPOILS, "is not a flag")
-        _check_names("--withhold", self.withhold, WITHHELD, "is not possible")
-        _check_names("--apart", self.apart, APART, "is not compared")
+        _check_names("tolerate", self.tolerate, SPOILS, "is not a flag")
+        _check_names("refuse", self.refuse, SPOILS, "is not a flag")
+        _check_names("withhold", self.withhold, WITHHELD, "is not possible")
+        _check_names("apart", self.apart, APART, "is not compared")
         if both := sorted(set(self.withhold) & set(self.apart)):
             raise RecordError(
-                f"--apart {both[0]} and --withhold {both[0]} contradict each other: leave one of them out"
+                f"apart and withhold both have {both[0]!r}: leave it out of one of them"
             )
         if self.most_steal is not None and not 0 <= self.most_steal < 1:
             raise RecordError(
-                f"--most-steal {self.most_steal:g} is not possible: give a share of at least 0 and below 1"
+                f"most_steal {self.most_steal:g} is not possible: give a share of at least 0 and below 1"
             )
         if self.line_rate_bps is not None and not self.line_rate_bps > 0:
             raise RecordError(
-                f"--line-rate {self.line_rate_bps:g} b/s is not possible: give a rate above 0, or leave it "
-                "out"
+                f"line_rate_bps {self.line_rate_bps:g} is not possible: give a rate above 0 b/s, or leave it out"
             )
         digits = self.histogram_digits
         if digits is not None and not LEAST_DIGITS <= digits <= MOST_DIGITS:
             raise RecordError(
-                f"--histogram-digits {digits} is not possible: give {LEAST_DIGITS} to {MOST_DIGITS}"
+                f"histogram_digits {digits} is not possible: give {LEAST_DIGITS} to {MOST_DIGITS}"
             )
         for key in WORKED_OUT:
             if key in self.about:
                 raise RecordError(
-                    f"--about sets {key}, which follows from the records and the folder: leave it out"
+                    f"about {key!r} is not possible: it follows from the records and the folder, so leave it out"
                 )
 
     def document(self) -> dict[str, object]:
@@ -228,10 +227,10 @@ class Settings:
         return {name: value for name, value in lists.items() if value not in ("", None, [], {})}
 
 
-def _check_names(option: str, names: Iterable[str], known: Collection[str], problem: str) -> None:
+def _check_names(setting: str, names: Iterable[str], known: Collection[str], problem: str) -> None:
     for name in names:
         if name not in known:
-            raise RecordError(f"{option} {name!r} {problem}: it can be one of {', '.join(known)}")
+            raise RecordError(f"{setting} {name!r} {problem}: it can be one of {', '.join(known)}")
 
 
 def settings_of(document: Mapping[str, object]) -> Settings:

@@ -32,9 +32,12 @@ from icmodel.ingest.source import Source, read_source, require
 from icmodel.ingest.table import NAME as TABLE
 from icmodel.ingest.table import ColumnMap, read_table
 
-NEEDED = {"protocol": "--protocol NAME", "payload_bytes": '--payload "SIZE"'}
-"""Labels that every row needs, each with the command-line option that sets the label."""
-OPTIONS = {**NEEDED, "load_bps": "--load RATE"}
+NEEDED = {
+    "protocol": 'labels=Labels(protocol="NAME")',
+    "payload_bytes": "labels=Labels(payload_bytes=SIZE)",
+}
+"""Labels that every row needs, each with the parameter of `ingest` that sets the label."""
+PARAMETERS = {**NEEDED, "load_bps": "labels=Labels(load_bps=RATE)"}
 HALF_TRIP = "latency is half a round trip, not a one-way measurement"
 OF_FILE, OF_RUN, OF_ALL = "the label of the file", "the label of the run", "the label of all files"
 
@@ -104,6 +107,22 @@ class Ingested:
             for note in result.notes
         )
         return (*dict.fromkeys(notes), *self.remarks)
+
+    def in_words(self, words: Callable[[str], str]) -> Ingested:
+        """Return a copy whose notes, remarks and reasons are passed through a function."""
+        taken = (
+            replace(
+                file,
+                results=tuple(
+                    replace(result, notes=tuple(map(words, result.notes)))
+                    for result in file.results
+                ),
+            )
+            for file in self.taken
+        )
+        refused = (Refusal(one.file, words(one.reason)) for one in self.refused)
+        remarks = tuple(map(words, self.remarks))
+        return replace(self, taken=tuple(taken), refused=tuple(refused), remarks=remarks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,13 +372,13 @@ def _labelled(result: Result, own: Labels, user: UserLabels) -> Result:
     assumed = tuple(one for one in result.assumed if getattr(labels, one.label) is None)
     for one in assumed:
         labels = replace(labels, **{one.label: one.value})  # type: ignore[arg-type]
-        notes.append(one.note(tool, OPTIONS[one.label]))
+        notes.append(one.note(tool, PARAMETERS[one.label]))
     if labels.load_bps is None and result.pace_fps and labels.payload_bytes:
         labels = replace(labels, load_bps=8.0 * labels.payload_bytes * result.pace_fps)
-    for name, option in NEEDED.items():
+    for name, parameter in NEEDED.items():
         require(
             getattr(labels, name) is not None,
-            f"{place}: the result does not state its {name}: give it with {option}, or in a file with `icmodel ingest --labels`",
+            f"{place}: the result does not state its {name}: give it with {parameter}, or for each file with by_file={{...}}",
         )
     labelled = replace(result, labels=labels, assumed=assumed)
     for problem in problems(labelled, user.link):
@@ -370,7 +389,8 @@ def _labelled(result: Result, own: Labels, user: UserLabels) -> Result:
     ]
     if len(numbers) < len(result.numbers):
         notes.append(
-            "CPU is a share of a host with an unknown number of cores: not used; give --host-cores"
+            "CPU is a share of a host with an unknown number of cores: not used; give "
+            "labels=Labels(host_cores=N)"
         )
     if not numbers:
         raise RecordError(f"{place}: no number of the result can be used: {notes[-1]}")

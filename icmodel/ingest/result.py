@@ -282,7 +282,7 @@ class Assumed(NamedTuple):
     option: str
 
     def note(self, tool: str, how: str) -> str:
-        """Write the note that this label was assumed; ``how`` is the option of icmodel that sets the label."""
+        """Write the note that this label was assumed; ``how`` is the parameter that sets the label."""
         return (
             f"{self.label} {self.value:.10g} is assumed, the default of {tool}: if {self.option} set another "
             f"value, give {how}"

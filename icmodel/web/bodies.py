@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from icmodel.questions.doors import in_options
 from icmodel.questions.ingesting import DatasetOptions, LabelOptions
 from icmodel.questions.predicting import Extras
 from icmodel.questions.sweeping import GridOptions
@@ -258,7 +259,9 @@ _OPTION = re.compile(r"`[^`]*`|--([a-z]+(?:-[a-z]+)*)(?![\w-])")
 
 
 def in_keys(text: str) -> str:
-    """Replace options of the command line by keys of a request. Commands in backquotes stay.
+    """Replace parameters of Python and options of the command line by keys of a request.
+
+    Commands in backquotes stay.
 
     Examples
     --------
@@ -270,4 +273,4 @@ def in_keys(text: str) -> str:
         name = (found[1] or "").replace("-", "_")
         return name if name in FIELDS else found[0]
 
-    return _OPTION.sub(key, text)
+    return _OPTION.sub(key, in_options(text))

@@ -185,7 +185,9 @@ def ingest(
             paths = sorted(uploads.iterdir())
             name_in(output)
             about = description.about(f"icmodel ingest {shlex.join(one.name for one in paths)}")
-            ingested = ingest_files(paths, tool, labels=labels.labels(), link=about.link)
+            ingested = ingest_files(paths, tool, labels=labels.labels(), link=about.link).in_words(
+                in_keys
+            )
             if description.default_variant is None:
                 choice = choose(dataset_of(ingested, output, about))
                 about = replace(about, default_variant=choice.variant, notes=(choice.why,))
@@ -195,11 +197,7 @@ def ingest(
             raise type(error)(
                 str(error).replace(f"{output.parent}/", "").replace(f"{uploads}/", "")
             ) from None
-    document = ingested_document(ingested, name, about)
-    for one in document["refused"]:
-        one["reason"] = in_keys(one["reason"])
-    document["notes"] = list(map(in_keys, document["notes"]))
-    return body_of({**document, "folder": folder})
+    return body_of({**ingested_document(ingested, name, about), "folder": folder})
 
 
 def validate(name: str, variant: str | None, kinds: Sequence[str], most: int) -> bytes:

@@ -258,7 +258,7 @@ def connect(address: str) -> Any:
         from distributed import Client
     except ImportError as error:
         raise ClusterError(
-            "--cluster needs distributed, which is not installed: run pip install 'icmodel[cluster]'"
+            "a Dask cluster needs distributed, which is not installed: run pip install 'icmodel[cluster]'"
         ) from error
     answers: Queue[Any] = Queue()
 

@@ -103,12 +103,12 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
     if not runs and (beginning := shared_beginning(source.text)).strip():
         raise RecordError(
             f"every line begins like {beginning!r}, and icmodel knows no tool that writes so: remove this beginning from "
-            "each line, or map the columns of a table with `icmodel ingest --map`"
+            "each line, or map the columns of a table with columns=ColumnMap(...)"
         )
     if not runs:
         raise RecordError(
             f"the text is not the output of a tool that icmodel knows ({', '.join(sorted(READERS))}): name the tool "
-            "with --tool, or map the columns of a table with `icmodel ingest --map`"
+            'with tool="NAME", or map the columns of a table with columns=ColumnMap(...)'
         )
     runs.sort(key=lambda pair: pair[1].first)
     return [
@@ -130,7 +130,7 @@ def _recognised(
         if len(tools) > 1:
             raise RecordError(
                 f"the file holds output of {' and '.join(tools)}, but only one tool can be used: keep "
-                "each tool's output in a file of its own, or name the one to take with --tool"
+                'each tool\'s output in a file of its own, or name the one to take with tool="NAME"'
             )
         for reader in map(READERS.__getitem__, tools):
             whole = replace(source, text=with_points(text, thousands=reader.LAYOUT.thousands))

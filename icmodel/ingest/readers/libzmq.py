@@ -53,7 +53,7 @@ def read(source: Source) -> list[Result]:
     if _NETMQ.search(text):
         raise RecordError(
             "the output is the table of NetMQ's own benchmark, not of libzmq's perf tools: write it as CSV "
-            "and map its columns with `icmodel ingest --map`"
+            "and map its columns with columns=ColumnMap(...)"
         )
     size, count = first_group(_SIZE, text), first_group(_COUNT, text)
     require(size, "the output has no line 'message size: N [B]': it is cut off")
