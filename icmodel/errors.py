@@ -269,7 +269,10 @@ class Mistakes:
         raise refusal
 
     def _numbered(self, place: Place) -> Place:
-        """Write a table in a place by its number in the file, not by name or by number among the checked tables."""
+        """Return a place in which the table has its number in the file.
+
+        In the given place, the table may have its name, or its number among the checked tables.
+        """
         if len(place) < 2:
             return place
         part, which, *rest = place

@@ -213,7 +213,7 @@ GROWS = "grows without limit"
 EXACT_DIGITS = 7
 """Number of significant digits of an exact number."""
 LEAST_DIGITS, HALF_WIDTH_DIGITS = 2, 2
-"""Least number of significant digits of a value, and number of significant digits of the half-width of its interval.
+"""Number of significant digits: the least of a value, and the number for the half-width of its interval.
 
 A value is rounded to the decimal place of the last significant digit of its half-width.
 """
@@ -295,7 +295,7 @@ def compared(metric: str, estimate: Estimate, limit: float) -> str:
 
 
 def interval(metric: str, estimate: Estimate) -> str:
-    """Return the 90 % interval of an estimate as text; ``exact`` if low equals high, empty without an interval.
+    """Return the 90 % interval of an estimate as text: ``exact`` if low equals high, and empty if it is unknown.
 
     >>> interval("latency_mean_s", Estimate(1.2345e-4, 1.1e-4, 1.4e-4, "measured"))
     '110 – 140 µs'

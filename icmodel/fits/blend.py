@@ -34,7 +34,7 @@ For normally distributed errors, the ratio is 1.48.
 WIDEST = 20.0
 """Largest half-width of an interval in log time, which keeps low and high finite."""
 MOST_CORRECTION = 2.5
-"""Greatest widening of intervals because parameters were fitted to the same rows (assumed)."""
+"""Greatest factor by which intervals are widened, since parameters were fitted to the same rows (assumed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +187,9 @@ def _typical(row_weights: Floats, sizes: Floats, root: float) -> Floats:
 
 
 def _mixed(predicted: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Weighted mean of predictions (candidates, n), and their weighted mean distance from this mean.
+    """Weighted mean (n,) of the candidates' predictions, and the predictions' mean distance (n,) from it.
 
+    The distance is weighted like the mean.  ``predicted`` and ``weights`` have the shape (candidates, n).
     Predictions that are NaN are left out.
     """
     weights = np.where(np.isnan(predicted), 0.0, weights)
@@ -269,7 +270,7 @@ class Widths:
 
 
 def widths(blended: Blend, deviations: Floats, spread: Floats, chosen: int) -> Widths:
-    """Compute the conformal factor of a blend's intervals; parameters as in `Widths`."""
+    """Make the `Widths` of a blend, and compute their conformal factor; parameters as in `Widths`."""
     errors = np.abs(blended.errors)
     usual = blended.nearby_left_out(deviations)
     off = blended.nearby_left_out(errors) + LEAST_ERROR

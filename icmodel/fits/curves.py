@@ -1,8 +1,8 @@
 """Candidate predictors that use the rows of a single curve: interpolation, or fitted costs.
 
 These candidates ignore all other curves.  They are the most accurate candidates on smooth, densely
-measured curves.  All functions take log payloads and log times, as arrays (..., points).  The first
-axes hold several curves of equal length.
+measured curves.  All functions take log payloads and log times, as arrays (..., points).  The last
+axis holds the points of one curve, and the axes before it hold several curves of equal length.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Place(NamedTuple):
 
 
 def place(x: Floats, at: Floats) -> Place:
-    """Find the interval of the ascending points ``x`` that contains each position in ``at``."""
+    """Find the interval between two of the ascending points ``x``, for each position in ``at``."""
     passed: Ints = (x[..., None, :] <= at[..., :, None]).sum(axis=-1)
     left = np.clip(passed - 1, 0, x.shape[-1] - 2)
     first = _take(x, left)
@@ -209,10 +209,10 @@ def _end_slope(step: Floats, slope: Floats) -> Floats:
 
 
 def affine_pieces(x: Floats, y: Floats, where: Place) -> Floats:
-    """Interpolate log time over log payload by time = cost per frame + payload × cost per byte.
+    """Interpolate by straight pieces of time over payload: time = cost per frame + payload × cost per byte.
 
-    The two neighbouring points determine both costs.  If the time is not positive, the result is
-    NaN.
+    The two neighbouring points determine both costs.  Payloads and times are logarithms.  If the time
+    is not positive, the result is NaN.
     """
     payload, time, site_bytes = np.exp(x), np.exp(y), np.exp(where.at)
     first, rise = _take(payload, where.left), np.diff(time) / np.diff(payload)

@@ -286,7 +286,7 @@ class Sender:
         return np.asarray(memory_bytes * packet / one + self.queued_frames * payload)
 
     def memory_of(self, content: float, payload: float, packet: float) -> float:
-        """Memory of the send buffers [B] from their full content [B].
+        """Memory of the send buffers [B], given the payload bytes that they hold when full (``content``).
 
         Buffers without autotuning have their documented size.  Autotuned buffers have the memory
         for this content, within the documented limits.
@@ -298,7 +298,7 @@ class Sender:
         return min(max(memory, self.memory_bytes), MOST_BYTES)
 
     def level(self, statistic: str) -> float:
-        """Content of the buffer at a latency statistic such as ``p99``, as a fraction of the full content.
+        """Statistic of the buffer's content, such as ``p99``, as a fraction of the full content.
 
         The content is assumed to be uniformly distributed, from the content at which the writer
         wakes up to a full buffer.  For ``std``, the result is the standard deviation of the content.

@@ -35,8 +35,9 @@ KINDS = (COSTS, QUEUE, WORK)
 """Kinds of cost model with costs per frame, byte and packet.
 
 - ``costs``: the sum of these costs.
-- ``queue``: also the wait in a queue below capacity, or in a full buffer; suits latencies.
-- ``work``: a constant, plus the costs times the throughput [frames/s]; suits processor load
+- ``queue``: the sum, plus the wait in a queue (below capacity) or in a full buffer (at the limit);
+  suits latencies.
+- ``work``: a constant, plus the sum times the throughput [frames/s]; suits processor load
   (utilisation law).
 
 The kind ``constant`` is not listed: its only parameter is the median.
@@ -184,7 +185,7 @@ def _sites_by_key(sites: Sites) -> dict[CostKey, Ints]:
 
 
 def _features(kind: str, sites: Sites) -> Floats:
-    """Design matrix (n, costs): the factor of each cost in the time, such as the payload [B]."""
+    """Design matrix (n, costs): the number by which each cost is multiplied, such as the payload [B]."""
     ones = np.ones(len(sites))
     columns = {
         "time_s": ones,

@@ -27,12 +27,12 @@ packets per frame in a stream of full packets, wire time [s], and least time bet
 
 PER_BIT, PER_FRAME, DIRECT = "per bit", "per frame", "direct"
 SHIFTS = {"loss_rate": 0.1, "cpu_": 0.01}
-"""Offsets added before the logarithm to metrics that can be 0, by prefix of the metric.
+"""Shifts added before the logarithm to metrics that can be 0, by prefix of the metric.
 
-For values far below the offset, the fit minimises absolute errors instead of relative errors.
+For values far below the shift, the fit minimises absolute errors instead of relative errors.
 """
 SMALLEST = 1e-3
-"""Offset of any other metric that has a value of 0, as a fraction of its median positive value."""
+"""Shift of a metric that is not in `SHIFTS` but has a value of 0, as a fraction of its median positive value."""
 
 FLOWS = ("_bps", "_per_s")
 """Suffixes of metrics that are rates (b/s or 1/s)."""
@@ -42,7 +42,7 @@ PACKETS = "packets_"
 A multiple is below 1 if a sender merges frames.
 """
 ROUNDING = 1e-9
-"""Fraction of the shift (see `SHIFTS`) below which a converted value counts as 0."""
+"""A value converted back from log time counts as 0 if it is below this fraction of the shift (see `SHIFTS`)."""
 
 NO_PAYLOAD = "no payload"
 """Label of rows without a payload, such as calls without data; the fit uses a payload of 1 B for them."""
@@ -141,12 +141,12 @@ class Sites:
 
     @cached_property
     def by_configuration(self) -> dict[Label, Ints]:
-        """Indices of the sites of each configuration, which differ only in payload and load."""
+        """Indices of the sites of each configuration; its sites differ only in payload and load."""
         return _by_labels(self.labels)
 
     @cached_property
     def by_curve(self) -> dict[tuple[Label, float], Ints]:
-        """Indices of the sites of each curve, which have equal labels and load."""
+        """Indices of the sites of each curve; its sites have equal labels and load."""
         found: dict[tuple[Label, float], Ints] = {}
         for labels, members in self.by_configuration.items():
             loads = self.load_bps[members]

@@ -51,9 +51,9 @@ class Process:
     def errors(self) -> Floats:
         """Leave-one-out error of the log time at each row, (n,).
 
-        The error of a single row is its representer weight divided by its diagonal precision element
-        (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, 2006,
-        eq. 5.12).  Twins (rows with equal payload, load and labels) are left out together.  Their
+        The error of a single row is its representer weight divided by its diagonal element of the
+        precision matrix (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning,
+        2006, eq. 5.12).  Twins (rows with equal payload, load and labels) are left out together.  Their
         errors e solve P e = w.  Here P is the block of the precision matrix for these rows, and w are
         their representer weights.
         """

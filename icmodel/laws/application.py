@@ -1,9 +1,9 @@
 """Application's own work: its limit on throughput, and its part of processing time and latency.
 
-A frame takes c + a seconds of a host: c seconds for the host itself, and a seconds for the application's work.  Sender,
-wire and receiver work on different frames at the same time.  By the bottleneck law, the slowest of the three limits
-the throughput (P. J. Denning, J. P. Buzen, The operational analysis of queueing network models, ACM Computing
-Surveys 10, 1978).
+A frame takes the time h + w of a host: h for the host itself, and w for the application's work.  Sender, wire and
+receiver work on different frames at the same time.  By the bottleneck law, the slowest of the three limits the
+throughput (P. J. Denning, J. P. Buzen, The operational analysis of queueing network models, ACM Computing Surveys 10,
+1978).
 
 The sender works before it writes a frame, and the receiver works after it reads the frame.  A one-way latency runs
 from the start of the write to the end of the read, and so includes no work of the application.  If the receiving
@@ -164,7 +164,7 @@ def flow(query: TableQuery) -> Flow:
 
 
 def with_work(time: CpuTime) -> CpuTime:
-    """Wrap a rule for processing time: add the application's own work for each sent or received frame."""
+    """Wrap a rule for processing time, so that its result includes the application's own work for each frame."""
 
     def time_with_work(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
         value, pace = time(query, metrics, load, flow), pace_of(query)

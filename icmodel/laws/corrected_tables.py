@@ -155,9 +155,10 @@ def without_switched(curves: Curves, protocol: str) -> Curves:
 
 
 def achieved(best: Curves, key: Configuration) -> Curve | None:
-    """Select the curve of a protocol's best goodput: with the fewest switches, and among these with the most cores.
+    """Select one curve of a protocol's best goodput, to decide which loads are achieved.
 
-    A load is achieved at a payload if the curve is at least as high as the load there.
+    The curve has the fewest switches of all, and the most cores among curves with as few switches.  A load is achieved
+    at a payload if the curve is at least as high as the load there.
     """
     keys = [known for known in best if known.protocol == key.protocol]
     most = max(keys, key=lambda known: (-known.switches, known.cores or 0), default=None)
@@ -180,10 +181,10 @@ def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration)
 
 
 def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Replace points in overload on a load curve by points of the next lower load.
+    """Replace points in overload on a load curve by points of the next lower load, marked ``extrapolated``.
 
-    Replaced points are marked ``extrapolated``.  Otherwise, interpolation between a payload outside overload and a
-    payload in overload would mix both states.
+    Without this replacement, interpolation between a payload outside overload and a payload in overload would mix both
+    states.
     """
     if best is None:
         return list(curves)

@@ -98,6 +98,8 @@ def fair_share(
         Goodput that the receiver accepts from one sender.
     overloaded : array of bool
         Whether the requests of all senders together exceed ``receiver_bps``.
+    unlimited_loss : array
+        Loss rate of an unlimited sender without other senders.
     able_bps : array
         Rate that an unlimited sender sends without other senders.
     """

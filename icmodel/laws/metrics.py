@@ -85,8 +85,8 @@ def split(
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Sort the wanted metrics into three groups; metrics without a table are left out.
 
-    The groups are: latencies and all remaining metrics, processing times, and utilisations.  If the bottleneck is
-    wanted, the last group contains the sender's utilisation.
+    The second group holds processing times, and the third holds utilisations.  The first group holds all other metrics,
+    such as latencies.  If the bottleneck is wanted, the third group contains the sender's utilisation.
     """
     utilisations = tuple(
         name

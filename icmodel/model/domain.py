@@ -29,9 +29,9 @@ DENSE = 1 << 17
 The list has an entry for each payload in bytes.
 """
 MANY = 8
-"""Greatest list length per question at which theory is looked up in the list.
+"""Greatest number of entries per question in the list of precomputed theory.
 
-Above this ratio, theory is computed for each question.
+If there would be more entries per question, theory is computed for each question, without the list.
 """
 LIMITING = ("cores", "switches", "endpoints", "distance_m")
 """Parameters of a question for which a dataset needs rows or a rule."""

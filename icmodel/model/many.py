@@ -320,9 +320,10 @@ class Output:
         self.refused = np.zeros(size, dtype=bool)
 
     def allocate(self, every: Sequence[str], written: Sequence[str], *, cleared: bool) -> None:
-        """Make the columns of every wanted metric that do not exist yet.
+        """Make the columns of the wanted metrics, unless they exist.
 
-        If answers will be written to only a part of a column, the whole column is filled with NaN first.
+        ``every`` are all known metrics; a wanted metric must be one of them.  A new column is filled with NaN if answers
+        may be written to only a part of it: if ``cleared``, or if the metric is not among the ``written`` metrics.
         """
         for metric in self.batch.metrics or ():
             if metric not in (*every, BOTTLENECK):

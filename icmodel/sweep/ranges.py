@@ -227,7 +227,9 @@ def spaced_values(name: str, item: str, first: float, last: float, how: str) -> 
             f"{LARGEST_RANGE}, such as :25 (equal distances) or :25log (equal ratios)"
         )
     if match["log"] and first <= 0:
-        raise ScenarioError(f"the range {item!r} of {name} has equal ratios: start it above 0")
+        raise ScenarioError(
+            f"the range {item!r} of {name} has equal ratios, which is impossible from 0: start it above 0"
+        )
     spaced = np.geomspace(first, last, count) if match["log"] else np.linspace(first, last, count)
     if name == "payload" or name in COUNTS:
         return [int(value) for value in np.rint(spaced)]

@@ -94,8 +94,8 @@ class Train:
         Each store-and-forward switch adds the time of the longest packet.
 
         Serialisation ends with the last bit, before the gap. On the first link, it takes the time of
-        all packets. Each further link adds the time of the longest packet, as each further machine
-        of a permutation flow shop adds the longest job.
+        all packets. Each further link adds the time of the longest packet. (In a permutation flow
+        shop, each further machine adds the longest job in the same way.)
         """
         fixed = path.distance_m * path.propagation_s_per_m + path.switches * path.switch_latency_s
         serialised = self.wire_bytes - self.gap_bytes
