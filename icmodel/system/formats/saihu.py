@@ -135,7 +135,7 @@ def _service(server: Mapping[str, Any], units: Units, made: ImportedSystem) -> t
     capacity = server.get("capacity")
     if capacity is not None and own.read("rate", capacity) > max(rate for _, rate in pieces):
         made.remark(
-            "a capacity above the service rate (which shapes the output of a port) is not imported: "
+            "a capacity above the service rate, which would shape the output of the port, is not imported: "
             "the link has the service rate"
         )
     latency, rate = min(pieces)
@@ -160,7 +160,7 @@ def _pieces(
     )
     if len(first) != len(second):
         raise NetworkError(
-            f"{where} has {len(first)} {lists[0][0]} and {len(second)} {lists[1][0]}: give equal numbers"
+            f"{where} has {len(first)} {lists[0][0]} and {len(second)} {lists[1][0]}: give as many of both"
         )
     return list(zip(first, second, strict=True))
 
@@ -312,10 +312,10 @@ def _physical_links(root: Element, made: ImportedSystem) -> Iterator[Table]:
 
 
 def _physical_rate_bps(link: Element, node: Element, made: ImportedSystem) -> float:
-    """Rate of a cable [b/s]: the service rate of the link or of its sending node.
+    """Rate of a cable [b/s]: the service rate of the link, otherwise that of the node that sends over the link.
 
-    If no service rate is stated, the rate is the transmission capacity. Without a capacity, the rate is 1
-    Tb/s.
+    If neither states a service rate, the transmission capacity is used in the same order. Without a capacity,
+    the rate is 1 Tb/s.
     """
     rates = [
         PHYSICAL_UNITS.read("rate", element.get(key))
@@ -328,7 +328,7 @@ def _physical_rate_bps(link: Element, node: Element, made: ImportedSystem) -> fl
         return FAST_BPS
     if rates[0] < max(rates):
         made.remark(
-            "a transmission capacity above the service rate (which shapes the output of a port) is not "
+            "a transmission capacity above the service rate, which would shape the output of the port, is not "
             "imported: the link has the service rate"
         )
     return rates[0]
@@ -469,8 +469,9 @@ _NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]{1,3})?)\s*([A-Za-zµ]*)\s*")
 class Units:
     """Default units for plain numbers in one table of Saihu's file.
 
-    A unit is a prefix (a f p n u m k M G T P E, powers of 1000) before b or B (data), s, m or h (time; m
-    is minutes), or data ``p`` time (rates): ``10kbps``, ``2kB``, ``1ms``.
+    A unit is a prefix and a base unit. The prefixes are a f p n u m k M G T P E, powers of 1000. The base unit of
+    data is b or B. The base unit of time is s, m (minutes) or h. The base unit of a rate consists of both, with
+    ``p`` between them. Examples are ``2kB``, ``1ms`` and ``10kbps``.
     """
 
     data: str = "b"

@@ -1,9 +1,10 @@
 """Allocation of shared resources: elastic flows get max-min fair rates, lossy flows send the rate they offer.
 
 Flows share *resources*: classes of ports, processors of hosts, and receiving interfaces of hosts. A sender
-waits for its own resources, so all flows get max-min fair shares of these resources. At later resources,
-flows without back-pressure (UDP) send the rate they offer, and lose the excess. Elastic flows (TCP) reduce
-their rate upon loss, and divide the rest. This order is assumed: the sources measured UDP and TCP separately.
+waits for the resources of its own host, so all flows get max-min fair shares of these resources. At later
+resources, flows without back-pressure (UDP) send the rate they offer, and lose the excess. Elastic flows
+(TCP) reduce their rate upon loss, and divide the rest. This order is assumed: the sources measured UDP and
+TCP separately.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ class Flows:
         Requested or sent goodput [b/s], and the weight by which elastic flows divide a resource among
         themselves.
     elastic : array of bool (flows,)
+        Whether the flow reduces its rate upon loss (TCP).
     path : array of int (flows, hops)
         Resources that each flow uses, in the order of its path; shorter paths are filled up with ``NOWHERE``.
     usage : array (flows, hops)
@@ -82,7 +84,8 @@ class Flows:
     origin : int
         Number of hops at the beginning of each path that belong to the sender.
     sent_with : array of int (flows,)
-        Index of the flow that the sender sends together with this flow (multicast copies); otherwise its own index.
+        For a multicast copy: index of the first copy of the same set, the only copy that the sender sends. For
+        every other flow: its own index.
     """
 
     offered_bps: Floats
@@ -319,16 +322,19 @@ def max_min(
     Parameters
     ----------
     capacity_bps : array (links,)
+        Capacity of each link [b/s].
+    crossings : Crossings
+        Links that each flow crosses.
     requests_bps, weights : arrays (flows,)
-        Requested rate [b/s], and weight of each flow. A flow with an infinite request is limited by a
-        link, if it crosses one.
+        Requested rate [b/s], and weight of each flow. If a flow with an infinite request crosses a link, a link
+        limits the flow.
 
     Notes
     -----
     Progressive filling: a link's fill level is its remaining capacity per unit weight of its unsettled
-    flows. If a flow is settled at a lower level, the link's level only grows. So a link is full if its
-    level is the least on the path of each of its flows. All such links are settled in one round. A request counts as
-    a link that no other flow crosses.
+    flows. If another link settles one of these flows at a lower level, the link's own level can only grow. So a
+    link is full if its level is the least on the path of each of its flows. All such links are settled in one
+    round. A request counts as a link that no other flow crosses.
 
     Examples
     --------
@@ -467,10 +473,10 @@ def usable_windows(
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Shorten the windows of gates to the times that whole packets use.
 
-    A packet begins only if it ends before its gate closes (IEEE 802.1Q-2022 §8.6.8.4). Adjacent windows in which a class
-    is open count as one. A class without room for its shortest packet is left out of a window. If only one
-    class sends in a window, or all packets in it have one size, the window is cut to the whole packets that
-    fit.
+    A packet begins only if it ends before the gate of its class closes (IEEE 802.1Q-2022 §8.6.8.4). Adjacent
+    windows in which a class is open count as one. A class whose shortest packet does not fit is left out. If only
+    one class sends in a window, or all packets in the window have one size, the window is cut to the whole packets
+    that fit.
 
     Parameters
     ----------
@@ -562,9 +568,9 @@ def assured_weight(behaviour: str) -> float:
 def scaled(
     capacity: float, demand: Classes, *, rule: Discipline, rate_bps: float
 ) -> dict[int, float]:
-    """Divide a capacity among classes by ``rule``, if demands are not in b/s, such as fractions of an interface.
+    """Divide a capacity among classes by ``rule``, in another unit than b/s, such as fractions of an interface.
 
-    ``capacity``, in the unit of the demands, corresponds to ``rate_bps``.
+    ``capacity`` and the demands have this unit. The whole capacity corresponds to ``rate_bps``.
     """
     scale = rate_bps / capacity
     available = rule(rate_bps, {priority: part * scale for priority, part in demand.items()})

@@ -41,6 +41,7 @@ def passing(
     usage : array (flows, hops)
         Bits on the link for 1 bit of the flow; 0 for a multicast copy that is counted already.
     capacity_bps : array (links,)
+        Capacity of each link [b/s].
 
     Returns
     -------

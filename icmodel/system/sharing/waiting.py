@@ -69,6 +69,7 @@ class Arrivals:
     Parameters
     ----------
     port : array of int
+        Number of the port.
     source : array of int
         Number of the source from which the entry comes; sources are numbered over all ports.
     priority : array of int
@@ -206,6 +207,7 @@ class _Encounters:
     Parameters
     ----------
     load : array
+        Sum of the loads ρ.
     residual_s, square_s2 : arrays
         Σ ρ b / 2 [s] and Σ ρ b² / 3 [s²], for loads ρ and bursts b [s]: mean residual time of the burst being
         sent, and mean square of this time.
@@ -328,10 +330,10 @@ def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spr
     at : Arrivals
         The same entries as for `icmodel.system.sharing.waiting.waits`.
     arrival_s : array (entries,)
-        Time from the first to the last packet of the entry's burst, which delays other entries [s]; 0 if all
-        packets arrive at one moment.
+        Time from the first to the last packet of the burst with which the entry delays other entries [s]; 0 if
+        all packets arrive at one moment.
     own_s : array (entries,)
-        Time from the first packet of the waiting frame to its last [s].
+        Time from the first to the last packet of the entry's own frame, whose wait is computed [s].
     paused : array of bool (entries,)
         Entries that arrive over a slower line, so that less urgent packets are sent between their
         packets.
@@ -408,8 +410,9 @@ def _slip_s(at: Arrivals, priority: int, own_s: Floats) -> Floats:
     """Mean wait of a frame for a less urgent packet that is sent between two of the frame's packets [s].
 
     This happens at most once per frame: if a packet of the frame is late (`LATE`) and a less urgent
-    packet waits. From then on the frame's packets queue. They also queue if a less urgent packet was on the
-    wire when the frame's first packet arrived. The standard deviation of the wait is assumed equal to its mean.
+    packet waits. From then on the frame's packets queue, so no less urgent packet can follow. They also queue if
+    a less urgent packet was on the wire when the frame's first packet arrived. The standard deviation of the
+    wait is assumed equal to its mean.
     """
     lower = at.priority < priority
     load = np.bincount(at.port, np.where(lower, at.load, 0.0))[at.port]
