@@ -116,7 +116,7 @@ VERDICT_COLUMNS = ("requirement", "metric", "#predicted", "#interval", "basis", 
 
 
 def verdict_cells(verdict: Verdict, where: str = "") -> tuple[str | Coloured, ...]:
-    """Return the cells of a verdict in a table for people; ``where`` is the stream or the device."""
+    """Return a verdict as the cells of a table row for people; ``where`` is the stream or the device."""
     need, found = verdict.requirement, verdict.estimate
     limit = f"{need.sign} {quantity(need.metric, need.limit)}"
     name = f"{need.name}, {where}" if where else need.name
@@ -177,7 +177,7 @@ def judge(requirement: Requirement, estimate: Estimate, limiting: str = "") -> V
 
 
 def worst_outcome(outcomes: Sequence[str]) -> str:
-    """Return the worst of some outcomes; it is the outcome of several requirements together.
+    """Return the worst of several outcomes, which is the outcome of all requirements together.
 
     Without requirements the outcome is *undecided*.
     """

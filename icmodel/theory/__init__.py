@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 LARGEST_PAYLOAD_BYTES = 2**48
-"""Greatest payload if the protocol has no limit [B]; a frame's bits still fit in 64 bits."""
+"""Greatest payload if the protocol has no limit [B]; the bit count of a frame still fits in int64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ def packets(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.int64]:
 
 
 def wire_bits(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.int64]:
-    """Bits of one frame on the wire, with all overhead; in the shape of `payload_bytes` [B].
+    """Bits of one frame on the wire, with all overhead; the result has the shape of `payload_bytes` [B].
 
     The overhead includes preambles and gaps on Ethernet, and control symbols on RapidIO.
 
@@ -361,7 +361,7 @@ def min_latency_s(
 
 
 def aligned(payload_bytes: ArrayLike, framing: AnyFraming) -> NDArray[np.bool_]:
-    """Whether a frame fills its packets to the last byte; in the shape of `payload_bytes` [B]."""
+    """Whether a frame fills its packets to the last byte; the result has the shape of `payload_bytes` [B]."""
     return framing.train(payload_bytes).aligned
 
 

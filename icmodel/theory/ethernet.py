@@ -209,7 +209,7 @@ MOST_SHORT_BYTES = 255
 
 
 def framed_bytes(payload_bytes: ArrayLike) -> NDArray[np.float64]:
-    """Size of ZeroMQ messages with their headers [B]; in the shape of `payload_bytes` [B].
+    """Size of ZeroMQ messages with their headers [B]; the result has the shape of `payload_bytes` [B].
 
     Examples
     --------

@@ -92,7 +92,7 @@ class RdmaFraming(AnyFraming):
         return self.mtu_bytes if self.operation == "datagram" else MAX_MESSAGE_BYTES
 
     def train(self, payload_bytes: ArrayLike) -> Train:
-        """Cut messages into packets at the path MTU; in the shape of `payload_bytes` [B].
+        """Cut messages into packets at the path MTU; the result has the shape of `payload_bytes` [B].
 
         Raises
         ------
