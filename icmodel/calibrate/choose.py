@@ -113,9 +113,9 @@ class _State:
         return len(self._limits) > 0
 
     def _shares(self) -> tuple[Floats, Floats]:
-        """Variance of the metric at n runs of the purpose, and its reduction by measuring each of m candidates.
+        """Variance of the metric at n runs, and reduction of this variance by measuring each of m candidate runs.
 
-        The shapes are (n,) and (n, m).
+        The n runs are those with an undecided requirement, or else the domain. The shapes are (n,) and (n, m).
         """
         less = self._cross**2 / (np.maximum(np.diag(self._among), 0.0) + self._noise)
         return np.maximum(self._variance, 0.0), less
@@ -346,7 +346,7 @@ def near_saturation(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[R
     """Choose two runs just below saturation on each curve of limited load; their payloads need not be in the grid.
 
     Latency and CPU utilisation are steepest just below saturation.  The first run has the least payload from which the
-    curve stays within capacity.
+    curve stays within capacity.  The payload of the second run is `INSIDE` times as large.
     """
     if GOODPUT not in known:
         return []

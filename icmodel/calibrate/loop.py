@@ -200,7 +200,8 @@ Watch = Callable[[Progress], None]
 class Result:
     """Outcome of a calibration's measurements: records, refused runs, and the reason why measuring ended.
 
-    ``reason`` is error, verdict, budget or exhausted.
+    ``reason`` is ``error`` (target error reached), ``verdict`` (use case decided), ``budget`` (time used up) or
+    ``exhausted`` (no run left to choose).
     """
 
     reason: str

@@ -156,7 +156,10 @@ class Planner:
         return surfaces(observed(records, self.metrics), self.settings.setup.mtu_bytes)
 
     def _reference_bps(self, before: Sequence[Done]) -> float:
-        """Goodput [b/s] of which the settings' loads are shares: the line rate, or the goodput of the first record."""
+        """Return the rate of which the settings' loads are fractions [b/s].
+
+        It is the line rate, or if this is unknown the goodput of the first record.
+        """
         if self.settings.setup.line_rate_bps is not None:
             return self.settings.setup.line_rate_bps
         for one in before:
@@ -188,8 +191,8 @@ NORMAL_MEDIAN = 0.6745
 class Score:
     """Errors of the model in one metric at left-out runs: absolute for ratios (0…1), relative for other metrics.
 
-    ``middle`` is the median error, ``p95`` the 95th percentile.  ``noise`` is the median deviation of one repeat from its
-    run's mean, absolute or relative like the errors; NaN if no run was repeated.
+    ``middle`` is the median error, ``p95`` the 95th percentile.  ``noise`` is the median deviation of a repeat from the
+    mean of all repeats of its run, absolute or relative like the errors; NaN if no run was repeated.
     """
 
     metric: str
@@ -200,7 +203,7 @@ class Score:
 
 
 def scores(data: Dataset, variant: str, metrics: Sequence[str]) -> tuple[Score, ...]:
-    """Errors of a model variant in each metric on left-out runs, by eightfold cross-validation.
+    """Compute the errors of a model variant in each metric on left-out runs, by eightfold cross-validation.
 
     The least and greatest payloads of every curve are never left out, since the model would have to extrapolate. Only
     the given metrics are predicted.

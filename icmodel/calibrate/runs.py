@@ -119,7 +119,7 @@ def scaled(metric: str, value: float) -> float:
 def observed(records: Iterable[Record], metrics: Sequence[str]) -> dict[str, Observed]:
     """Collect the usable values of each metric from the records, sorted by run.
 
-    Metrics that were measured at fewer than two different runs are left out.
+    Metrics that were measured in fewer than two different runs are left out.
     """
     found: dict[str, list[tuple[Run, float]]] = {metric: [] for metric in metrics}
     for record in records:

@@ -111,7 +111,7 @@ def standing(case: UseCase, data: Dataset, variant: str, settings: Settings) -> 
 
 
 def asked_runs(decisions: Iterable[Decision]) -> tuple[Run, ...]:
-    """Runs with a metric that is limited by an undecided requirement, sorted, without duplicates."""
+    """Return the runs of all undecided requirements, sorted, without duplicates."""
     return tuple(sorted({decision.run for decision in decisions}))
 
 

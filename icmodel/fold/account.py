@@ -45,7 +45,7 @@ class Fate:
     why : str
         Reason if the run was kept apart, else empty.
     left_out : mapping
-        Metrics that flags make unusable, each with these flags; such metrics are in no row.
+        Metrics that are in no row, each with the flags that make it unusable.
     flags : tuple of str
         The run's flags.
     """
@@ -115,7 +115,7 @@ class Account:
         return dict(sorted(found.items()))
 
     def flags(self) -> dict[str, dict[str, int]]:
-        """Count runs by flag: the number with the flag, and the number that lost a metric because of it."""
+        """Count runs for each flag: ``runs`` with the flag, and ``spoilt`` runs that lost a metric by the flag."""
         seen = Counter(flag for item in self.fates for flag in item.flags)
         spoilt = Counter(
             flag
@@ -285,7 +285,7 @@ def _excess_bps(record: Record, link: Mapping[str, Any]) -> float:
 
 
 def _drift(records: Sequence[Record]) -> Iterator[str]:
-    """Write remarks on drift: the means over the first and the last third of the reference runs."""
+    """Write remarks on drift: means over the first third and over the last third of the reference point's runs."""
     reference = [record for record in records if record.kind == "reference"]
     third = len(reference) // 3
     if third < 2:

@@ -266,8 +266,8 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     Raises
     ------
     RecordError
-        If hardware or software differs between records, or if a setting differs and neither the MTU nor a label
-        explains it.  Properties in ``apart`` may differ.  Also if runs of one point have different lengths.
+        If hardware or software differs between records, if a setting differs without an MTU or label that explains the
+        difference, or if runs of one point have different lengths.  Properties in ``apart`` may differ.
     """
     if LENGTH not in apart:
         _check_lengths(records)

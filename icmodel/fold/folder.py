@@ -137,7 +137,7 @@ def is_folded(folder: Path) -> bool:
 def packed(path: Path, body: bytes) -> bytes:
     """Compress the lines of records with gzip; equal lines give equal bytes, since no name and time are stored.
 
-    If the archive at ``path`` has the same lines, its bytes are returned: another zlib may compress differently.
+    If the archive at ``path`` has the same lines, its bytes are returned, since another zlib may compress differently.
     """
     if path.is_file():
         before = path.read_bytes()

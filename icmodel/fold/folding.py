@@ -41,7 +41,7 @@ class Folded:
     points : tuple of Point
         One row for each point and metric: mean, standard deviation and number of runs.
     held_out : mapping
-        Name of each held-out run -> its rows.
+        Rows of each held-out run, by name of the run.
     account : Account
         Outcome of every record: used, held out or kept apart.
     records : tuple of Record
@@ -56,7 +56,7 @@ class Folded:
     records: tuple[Record, ...]
 
     def answering(self, variant: str, why: str) -> Folded:
-        """Copy this result with another default variant of the model, and with the reason in the account."""
+        """Copy this result with another default variant of the model; the account gets the reason for the variant."""
         settings = {**self.account.settings, "default_variant": variant}
         account = replace(self.account, settings=settings, notes=(*self.account.notes, why))
         return replace(

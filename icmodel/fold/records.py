@@ -368,7 +368,7 @@ BESIDE = "overlapping"
 BESIDE_ON_PURPOSE = ("cpu_recv", "packets_received")
 """Prefixes of metrics that the flag ``overlapping`` spoils if the plan has other streams to the same interface."""
 BUSY = "busy-host"
-"""Flag of a run before which the sending or the receiving host was busy; it does not tell which host."""
+"""Flag of a run if the sending or the receiving host was busy before the run; the flag does not tell which host."""
 THROUGH = ("goodput_bps", "loss_rate")
 """Metrics of a run that stay usable if other streams were sent from the sender's own cores."""
 

@@ -4,8 +4,8 @@ Each link is a row of the comparison. The sources of a link are the datasets mea
 dataset predicts every required goodput, ``hybrid`` extrapolates from the nearest line rate of the same kind and
 protocol. A link that theory refutes is not extrapolated. If no dataset can answer, theory is the only source.
 
-A row is met if one dataset meets all requirements. It is not met only if all sources fail, or theory refutes the link.
-Among equal verdicts, the strongest kind of evidence decides.
+The verdict of a row is *met* if one dataset meets all requirements. It is *not met* only if all sources fail, or if
+theory refutes the link. Among sources with equal verdicts, the one with the strongest kind of evidence decides.
 
 If a requirement exceeds a bound of theory, no host can meet the requirement on that wire. Ethernet is assumed to have
 jumbo frames (MTU 9000), so that a refutation also holds for smaller packets.
@@ -334,7 +334,7 @@ def _stream_bounds(
 
 
 def _estimate(case: UseCase, limit: Limit, bounds: _Bounds, wire: Wire) -> Estimate:
-    """Return the interval of a metric that the wire allows for any hosts; absent if theory has no bound."""
+    """Return the interval in which a metric lies on the wire, whatever the hosts; absent if theory has no bound."""
     metric, payload_bytes = limit.metric, bounds.scenario.payload_bytes
     rate, alone = (
         units.format_bps(wire.link.line_rate_bps or 0.0),

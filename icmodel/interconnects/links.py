@@ -4,7 +4,7 @@ Rules for candidates:
 
 - Payload of samples: the payload that the use case derives for one connection.
 - Payload of a stream with a stated goodput: the payload of the use case's default candidate.
-- Both payloads are reduced to the greatest payload of the protocol.
+- If such a payload exceeds the greatest payload of the protocol, the latter is used.
 - Payload of pictures: each of the sizes that `payloads` returns.
 - Frame rate: the rate that the stream needs.
 - Path: the distance and the switches of the default candidate, or the use case's greatest distance if the candidate

@@ -1,6 +1,6 @@
 """Run the measuring tool icprobe: find it, run commands with a time limit, and start responders with keys.
 
-`calibrate` and `verify` share this room.
+Both `calibrate` and `verify` use it.
 """
 
 from icmodel.probing.probe import Probe, check_probe, find_probe

@@ -46,7 +46,7 @@ MOST_BESIDE = 3
 Undecided designs with an overloaded resource are then left out.
 """
 TRIES = 12
-"""Greatest number of further designs to predict per kind; they replace designs with a worse prediction than score."""
+"""Greatest number of further designs to predict per kind, in place of designs whose prediction refutes their score."""
 
 SEARCH = Work("search", "design")
 

@@ -139,11 +139,11 @@ def leave_a_break_out(
     breaks_bytes: Sequence[int] | None = None,
     most: int | None = None,
 ) -> Folds:
-    """Make a fold for each curve and packet break, which leaves out the two points next to the break.
+    """Make a fold for each curve and packet break; the fold leaves out the two points next to the break.
 
     A packet break is a payload above which a frame needs one more packet. The two points have the greatest measured
-    payload up to the break, and the least one above it. If all points of a curve are on one side of a break, this curve
-    and break have no fold.
+    payload up to the break, and the least measured payload above the break. If all points of a curve are on one side of
+    a break, this curve and break have no fold.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def leave_break_sizes_out(
     breaks_bytes: Sequence[int] | None = None,
     most: int | None = None,
 ) -> Folds:
-    """Make a fold for each protocol and packet break, which leaves out the two payloads beside the break on all curves.
+    """Make a fold for each protocol and packet break; the fold leaves out the two payloads next to the break.
 
     Curves of one protocol are similar. If only one curve lacks the two points, a model can learn the break from the
     other curves. So here all curves of the protocol lack both points.

@@ -127,9 +127,9 @@ class Validation:
     too_few : mapping
         Number of rows of each metric with fewer than 30 rows; these metrics are not scored.
     noise : mapping
-        Noise between repeats in the dataset's rows, by metric.
+        Scatter between repeated runs in the dataset's rows, by metric.
     repeats : mapping
-        Agreement of repeated held-out runs of one point, by metric; empty if no held-out runs were tested.
+        Scatter of held-out runs at one point, by metric; empty if no held-out runs were tested.
     options : ValidationOptions
         Options of the validation.
     """

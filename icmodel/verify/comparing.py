@@ -20,7 +20,7 @@ METRICS = ("goodput_bps", "latency_mean_s", "latency_p99_s", "loss_rate")
 RELIABLE = ("tcp", "zeromq")
 """Protocols without loss by design. Their loss is not compared, since agreement would prove nothing."""
 HOSTS = "hosts as far as measured"
-"""Name of the part for the hosts; only a latency bound with this part holds from application to application."""
+"""Part of a latency bound for the hosts.  Only a bound that covers this part holds from application to application."""
 STOLEN = "steal"
 """Flag of a run during which the hypervisor took CPU time from the sender or the receiver."""
 SIDES = (("source", "send"), ("sink", "recv"))
@@ -359,7 +359,7 @@ class Verification:
 
 
 def most_outside(count: int) -> int:
-    """Return the greatest number of ``count`` independent values that chance alone puts outside their 90 % intervals.
+    """Return how many of ``count`` independent values may at most lie outside their 90 % intervals by chance.
 
     It is the 99 % quantile of a binomial distribution with ``count`` trials of probability 10 %.
 

@@ -27,7 +27,7 @@ PASS = "pass-{:03d}.jsonl"
 MARK = "verification"
 """Key in a record under which its stream, pass and verification are stored."""
 LEAST_OVERLAP = 0.95
-"""Least share of each measurement window in which all streams of a valid pass surely ran."""
+"""In a valid pass, all streams surely ran during at least this share of each measurement window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Stored:
 class Pass:
     """Stored pass of a verification: one run of all streams at the same time.
 
-    ``number`` counts from 1. ``records`` has a record by stream. ``overlap_ratio`` is the least share of a measurement
-    window in which all streams surely ran.
+    ``number`` counts from 1. ``records`` has a record by stream. During at least the share ``overlap_ratio`` of each
+    stream's measurement window, all streams surely ran.
     """
 
     number: int

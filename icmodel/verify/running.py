@@ -72,8 +72,8 @@ class Times:
 class RunResult:
     """Result of one run of all streams at the same time.
 
-    ``records`` has a record by stream. ``overlap_ratio`` is the least share of a measurement window in which all streams
-    surely ran.
+    ``records`` has a record by stream. During at least the share ``overlap_ratio`` of each stream's measurement window,
+    all streams surely ran.
     """
 
     records: Mapping[str, Mapping[str, Any]]
@@ -138,9 +138,9 @@ class LabNetwork:
     name, key : str
         Name of the network, and path of the file with the responders' key.
     nodes : mapping
-        Name of a node -> its name in the lab.
+        Name of each node in the lab, by the node's name in the system.
     addresses : mapping
-        Host and neighbour, by their names in the lab -> address of the host on the link to the neighbour.
+        Address of a host on the link to a neighbour, by the lab's names of host and neighbour.
     """
 
     probe: str
@@ -239,7 +239,9 @@ def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any],
 
 
 def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
-    """Return the least share of a measurement window during which all streams surely sent.
+    """Return the share of a stream's measurement window during which all streams surely sent.
+
+    Of all streams' windows, the one with the least share counts.
 
     A run from S to E takes u = E - S - (planned length) longer than planned. This extra time lies before or after the
     traffic. So, without the idle time, the traffic starts between S and S + u.
