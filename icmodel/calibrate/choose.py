@@ -1,9 +1,9 @@
 """Choose the next runs of a calibration, from surfaces fitted to the values measured so far.
 
-By default, the gain of a candidate run is the reduction of the expected error over the domain.  With a use case, it is
-the expected number of undecided requirements that the run would decide.  Both have a closed form, since the variance of
-a Gaussian process does not depend on the measured value.  The runs of a batch are chosen one by one; each choice treats
-the runs chosen before as measured.
+By default, the gain of a candidate run is the reduction of the expected error over the domain, the runs at which errors
+are judged.  With a use case, the gain is the expected number of undecided requirements that the run would decide.  Both
+gains have a closed form, since the variance of a Gaussian process does not depend on the measured value.  The runs of a
+batch are chosen one by one; each choice treats the runs chosen before as measured.
 
 A surface is a process of `icmodel.fits`: costs per frame, byte and packet, and a Gaussian process over the
 residuals.  Predictions and scores come from the model, not from surfaces.
@@ -162,7 +162,7 @@ WITHIN = 0.98
 CLEAR_OVERLOAD = SHORT
 """Ratio of load to capacity above which a run counts as clear overload, as in the model."""
 MOST_ROWS = 96
-"""Greatest number of measured runs in the fit of a surface's kernel; its time grows with the cube of the number."""
+"""Greatest number of measured runs in the fit of a surface's kernel; the time of the fit grows with its cube."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ class Surface:
         return np.where(self.shares(runs) > WITHIN, 1.0, 0.0)
 
     def tells(self, runs: Sequence[Run]) -> Floats:
-        """Factor of each run: 1 if measuring the run improves this surface, else 0.
+        """Return 1 for each run whose measurement improves this surface, and 0 for other runs.
 
         Only runs at unlimited load improve the surface of goodput, which is the capacity.
         """
@@ -324,9 +324,9 @@ def _value(metric: str, log_time: Floats, sites: Sites) -> Floats:
 
 
 SCANNED = 100
-"""Number of geometrically spaced payloads in the search for the least payload of a curve within capacity."""
+"""Number of geometrically spaced payloads of a curve among which the least payload within capacity is sought."""
 FEW = 3
-"""Greatest number of overload runs on a curve; on a curve with more, no overload run is measured."""
+"""Overload runs are measured only on curves with at most this many overload runs."""
 INSIDE = 1.1
 """Ratio of the two payloads that are measured on a curve next to saturation."""
 

@@ -48,8 +48,8 @@ class Request:
     Raises
     ------
     CalibrationError, UseCaseError, DatasetError
-        If the settings are impossible, or cannot decide any requirement of the use case. Also if the use case does not
-        exist, or the folder's name cannot be a dataset's id.
+        If the settings are impossible or cannot decide any requirement of the use case, if the use case does not exist,
+        or if the folder's name cannot be a dataset's id.
     """
 
     folder: Path
@@ -166,7 +166,7 @@ def _given(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 MOST_REFUSED = 3
-"""Number of refused runs after which a calibration without any record fails."""
+"""If this many runs were refused and no run has a record, the calibration fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class Progress:
 
     @property
     def error(self) -> float:
-        """Error that is compared with the target error: the greatest of all metrics' median errors."""
+        """Greatest of all metrics' median errors, which is compared with the target error."""
         return worst(self.scores)
 
 

@@ -41,7 +41,7 @@ from icmodel.validate.folds import Fold, Key, answers, curve, in_order, place
 from icmodel.validate.scores import by_metric, outcome, score
 
 MOST_SPOILT = 3
-"""Number of records without a usable metric after which a run is not measured again."""
+"""A run is not measured again after this many records without a usable metric."""
 LAST_OPENING = 3
 """Last step of a calibration whose runs are fixed by rule; runs of later steps are chosen by their gain."""
 

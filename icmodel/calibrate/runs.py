@@ -91,7 +91,7 @@ def run_of(record: Record) -> Run:
 
 GOODPUT = "goodput_bps"
 LEAST = 1e-12
-"""Least value of a metric before its logarithm is taken; smaller values are raised to this value."""
+"""Smaller values of a metric are raised to this value before the logarithm is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def is_spoilt(record: Record) -> bool:
 
 
 MULTIPLES = (1, 2, 3, 5, 9, 17, 33)
-"""Numbers of packets n; the grid has the largest payload that fits into n packets, and the next larger payload."""
+"""Numbers of packets. For each n, the grid has the largest payload that fits into n packets, and one byte more."""
 HEADER_BYTES = {"zeromq": 9}
 """Size of the header that a protocol adds before each frame in its TCP stream [B]."""
 LEAST_ETHERNET_BYTES = 46

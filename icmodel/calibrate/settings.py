@@ -20,7 +20,7 @@ OVERHEAD_S = 0.5
 MOST_CORES = 64
 """Greatest number of streams that a responder of icprobe accepts; each core sends one stream."""
 LEAST_MTU, MOST_MTU = 68, 65535
-"""Least MTU and longest packet of IPv4 (RFC 791) [B]."""
+"""Least and greatest MTU of IPv4 (RFC 791) [B]."""
 LEAST_WINDOW_S, MOST_WINDOW_S = 0.1, 3600.0
 ENDS = ("budget_s", "error_ratio")
 """Names of the stop conditions, which may change when a calibration is continued."""
@@ -75,7 +75,8 @@ class Setup:
     cores : int
         Number of cores used at the sender, and at the receiver.
     line_rate_bps : float or None
-        Line rate [b/s], of which `Grid.loads` are shares. None takes the goodput of the first run, to two digits.
+        Line rate [b/s], of which `Grid.loads` are shares. If it is None, the goodput of the first run is used, rounded
+        to two digits.
     burst_bytes : float
         Depth of the token bucket that enforces the line rate [B].
     """
@@ -110,7 +111,7 @@ class Aim:
     budget_s : float
         Total measuring time [s]: sum of idle time, warm-up, window and overhead of all runs.
     error_ratio : float or None
-        Target error, 0…1, at which the calibration stops. None measures until the budget is used up.
+        Target error, 0…1, at which the calibration stops. If it is None, runs are measured until the budget is used up.
     metrics : tuple of str
         Metrics whose error the calibration reduces.
     variant : str
@@ -170,7 +171,7 @@ class Sampling:
     ----------
     most_steal : float or None
         Greatest share of time, 0…1, that the hypervisor may take from a core in use. The fit leaves out runs above this
-        share, and the dataset lists them separately. None sets no limit.
+        share, and the dataset lists them separately. If it is None, there is no limit.
     repeats : int
         Number of repeats of each run in step 1; the noise is estimated from these repeats.
     batch : int

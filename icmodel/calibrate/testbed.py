@@ -31,7 +31,7 @@ from icmodel.probing.responder import (
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Refusal of a run: the reason why the hosts cannot do it; the run is not tried again."""
+    """Refusal of a run by the hosts, with the reason; the run is not tried again."""
 
     why: str
 

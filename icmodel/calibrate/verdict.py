@@ -1,4 +1,4 @@
-"""Verdict of a use case from the runs so far, and limits for single runs from its undecided requirements."""
+"""Evaluate a use case on the runs so far, and convert its undecided requirements to limits for single runs."""
 
 from __future__ import annotations
 

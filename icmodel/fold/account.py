@@ -29,7 +29,7 @@ SPOILS_BY_OTHERS: Mapping[str, str] = {
     BESIDE: "everything; with other streams by plan only `cpu_recv*` and `packets_received*`",
     BUSY: "everything but `goodput_bps` and `loss_rate`, if other streams used the sender's own cores",
 }
-"""Text for README.md with the metrics that a flag spoils; only for flags whose effect depends on other streams."""
+"""Texts for README.md that name the metrics spoilt by a flag, for flags whose effect depends on other streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Account:
     fixed : mapping
         Options that all runs share.
     explained : mapping
-        Properties of the hosts whose differences follow from an option axis, each with its values.
+        Properties of the hosts that differ only because the MTU or a label differs, each with all its values.
     notes, remarks : tuple of str
         Problems met while reading, and anomalies in the records.
     """

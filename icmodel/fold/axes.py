@@ -245,7 +245,7 @@ class Compared:
     meanings : mapping
         Meaning of each axis.
     explained : mapping
-        Properties whose differences follow from the MTU or a label of the points, each with its values.
+        Properties of the hosts that differ only because the MTU or a label differs, each with all its values.
     """
 
     labels: Mapping[str, Mapping[str, str]]

@@ -192,7 +192,7 @@ LEAST_SHARE = 1e-9
 GAP_S = 1800.0
 """Longest pause between two runs of one measurement session [s]; a longer pause begins a new session."""
 LEAST_POINTS = 10
-"""Least number of points measured in several sessions from which the spread between sessions is estimated."""
+"""The spread between sessions is estimated only if at least this many points were measured in several sessions."""
 NORMAL = 1.4826 / math.sqrt(2)
 """Standard deviation of a normal distribution, divided by the median absolute difference between two draws."""
 
@@ -357,7 +357,10 @@ def between_sessions(runs: Runs, left_out: LeftOut) -> dict[str, object] | None:
 
 
 def session_numbers(records: Sequence[Record]) -> dict[str, int]:
-    """Number of the measurement session of each run, counted in order of time; a long pause begins a session."""
+    """Number the measurement sessions in order of time, and return the session of each run.
+
+    A pause longer than `GAP_S` begins a new session.
+    """
     found: dict[str, int] = {}
     before, count = None, 0
     for record in sorted(records, key=lambda r: r.document.started_utc):

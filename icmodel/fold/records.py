@@ -35,7 +35,7 @@ MOST_LABEL = 2**63 - 1
 
 
 def _moment(text: str) -> str:
-    """Check that a text is a moment with its time zone, such as ``2026-01-02T03:04:05Z``."""
+    """Check that a text is a date and time with a time zone, such as ``2026-01-02T03:04:05Z``."""
     if datetime.fromisoformat(text).tzinfo is None:
         raise ValueError(f"{text!r} has no time zone: append Z for UTC")
     return text
@@ -91,7 +91,7 @@ class Hosts(Part):
 
 
 class CoreTime(Part):
-    """Use of one core of a host: shares of the time that were stolen or idle."""
+    """Use of one core of a host: shares of time in which the hypervisor took the core, or in which it was idle."""
 
     core: int
     steal: Number = 0.0
@@ -432,7 +432,7 @@ def spoilers(
     others: bool = False,
     same_cores: bool = False,
 ) -> tuple[str, ...]:
-    """Find the flags because of which a metric of a run is left out.
+    """Find the flags that make a metric of a run unusable, so that the metric is left out.
 
     Parameters
     ----------
@@ -493,7 +493,7 @@ def without(record: Record, names: Sequence[str]) -> Record:
     Raises
     ------
     RecordError
-        If a property is not in the form that icprobe writes and so cannot be replaced.
+        If a property has another form than icprobe writes, so that it cannot be replaced.
     """
     before, environment, line = record.line.partition('"environment":')
     for name in names:
@@ -521,7 +521,7 @@ def coarser(record: Record, digits: int) -> Record:
     Raises
     ------
     RecordError
-        If a histogram is not in the form that icprobe writes and so cannot be reduced.
+        If a histogram has another form than icprobe writes, so that it cannot be reduced.
     """
 
     def reduced(found: re.Match[str]) -> str:

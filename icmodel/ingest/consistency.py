@@ -333,7 +333,7 @@ LEAST_PAYLOADS = 3
 CLEAR = 3.0
 """A file gets a remark only if its log deviation is more than this many times the scatter of the other files."""
 SCATTER_FILES = 3
-"""Least number of other files from which the scatter of a metric is estimated."""
+"""The scatter of a metric is estimated only from at least this many other files."""
 AGREE = 0.75
 """A file gets a remark only if at least this share of its numbers of one kind deviates by the same factor."""
 

@@ -53,9 +53,9 @@ RATES_BPS = {
 Rates of InfiniBand and RapidIO are data rates of four lanes, after line coding.
 """
 ANY_RATE = {ETHERNET: 0.0, "roce": 10e9}
-"""Kinds of link that are compared at every requested rate, with the least rate [b/s]; lower rates are left out."""
+"""Kinds of link that are compared at every requested rate, from the given rate up [b/s]."""
 NEAR_RATE = 0.03
-"""Greatest relative difference between a requested rate and the line rate of a compared InfiniBand or RapidIO link."""
+"""An InfiniBand or RapidIO link is compared if its line rate differs from a requested rate by at most this ratio."""
 SAME_RATE = 1e-3
 """Relative difference up to which two line rates count as equal."""
 

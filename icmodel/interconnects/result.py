@@ -360,7 +360,7 @@ class Ranked:
 
     @property
     def least_cores(self) -> int | None:
-        """Least tried core count of each host that reaches the verdict; ``None`` if unknown or impossible."""
+        """Least tried number of cores per host that reaches the verdict; ``None`` if unknown or impossible."""
         return None if self.kind == IMPOSSIBLE else self.row.source.least_cores
 
     @property

@@ -161,7 +161,7 @@ SETTINGS = {
     "switches": {"forwarding": "forwarding", "latency_s": "latency", "scheduler": "scheduler"},
     "links": {"rate_bps": "rate", "dataset": "dataset", "interconnect": "interconnect"},
 }
-"""Keys of a system file that can have choices, by part of the document. Each key has its name in results."""
+"""Keys of a system file that can have choices, by part of the document; each key with its name in results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class Network:
 def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Network]:
     """Yield the network of every combination of options.
 
-    The file's own network comes first. Networks with fewer differences from it come before those with more.
+    The file's own network comes first. The others are sorted by the number of their differences from it.
     """
     for count in range(len(parameters) + 1):
         for chosen in itertools.combinations(parameters, count):

@@ -28,7 +28,7 @@ class TooLate:
     Parameters
     ----------
     bits : float
-        Bits of one cycle's messages that leave the port.
+        Bits that leave the port for all messages of one cycle.
     rate_bps : float
         Rate of the port [b/s].
     cable_m, cable_s : float

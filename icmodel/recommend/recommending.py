@@ -39,7 +39,7 @@ from icmodel.usecase.result import needed_measurement
 from icmodel.workers import Work, pool
 
 MOST_FRONT, MOST_MENDS, MOST_UNDECIDED = 12, 3, 6
-"""Greatest numbers of predicted designs: on the Pareto front, with the fewest changes, and undecided."""
+"""Greatest number of predicted designs of each kind: on the Pareto front, with the fewest changes, and undecided."""
 MOST_BESIDE = 3
 """Greatest number of undecided designs to predict if another design meets all requirements.
 

@@ -73,7 +73,7 @@ def joined(parts: Sequence[Scores]) -> Scores:
 
 
 def ordered(scores: Scores) -> Scores:
-    """Sort designs by their number of differences from the file. Of equal designs, a front keeps the first."""
+    """Sort designs by their number of differences from the file, since a front keeps the first of equal designs."""
     order = np.lexsort((*scores.variants.T[::-1], scores.network, scores.changes))
     return Scores(*(getattr(scores, name)[order] for name in COLUMNS))
 

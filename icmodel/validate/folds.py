@@ -32,7 +32,7 @@ from icmodel.tables.wire import Wire
 SCORED_BASES = ("measured", "tabulated")
 """Bases of the rows for training and tests: numbers of single runs, or of a table of runs."""
 LEAST_ROWS = 30
-"""Least number of rows from which a metric is scored; other metrics are listed as having too few rows."""
+"""A metric is scored only if it has at least this many rows; other metrics are listed as having too few rows."""
 IN_OVERLOAD = "overload"
 """Text in place of the load in the name of a fold whose requests are in overload."""
 SEED = 20120
@@ -111,7 +111,7 @@ def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Fold
     *metrics : str
         Metrics to test, all by default; the point's other metrics are left out too.
     most : int, optional
-        Greatest number of folds; if there are more, they are drawn at random with a fixed seed.
+        Greatest number of folds; if there are more, this many are drawn at random with a fixed seed.
     """
     known = scored(data)
     regimes = zip(known, regimes_of(data, known), strict=True)
@@ -148,7 +148,7 @@ def leave_a_break_out(
     Parameters
     ----------
     breaks_bytes : sequence of int, optional
-        Greatest payloads before a break; by default each curve's break is found by `next_to_break`.
+        Greatest payload before each break; by default each curve's break is found by `next_to_break`.
     """
     places = next_to_break(data, scored(data, metric), breaks_bytes)
     near = tuple(p for p in scored(data) if place(data, p) in places)
@@ -182,7 +182,7 @@ def leave_break_sizes_out(
 
 
 def held_out(data: Dataset, runs: Sequence[Point] | None = None) -> tuple[Fold, ...]:
-    """Make the fold that tests the held-out runs of a dataset; ``runs``, if given, replaces these runs.
+    """Make the fold that tests the held-out runs of a dataset, or other ``runs`` in their place.
 
     The result is empty if none of the runs is measured or tabulated.
     """
@@ -245,7 +245,7 @@ def _drawn(names: list[Key], most: int | None) -> list[Key]:
 
 Pair = tuple[int, int]
 FEWEST_SIZES = 4
-"""Least number of payloads of a curve in which `step` can find a break, since `step` compares three slopes."""
+"""Least number of payloads that a curve needs for `step`, which compares three slopes."""
 
 
 def next_to_break(
@@ -258,12 +258,13 @@ def next_to_break(
     points : iterable of Point
         Rows of one metric.
     breaks_bytes : sequence of int, optional
-        Greatest payloads before a break; by default each curve's break is found from its data.
+        Greatest payload before each break; by default each curve's break is found from its data.
 
     Returns
     -------
     dict
-        Key of a point -> key of its curve, followed by the payloads [B] before and after the break.
+        Points next to a break, by key of the point. A value is the key of the curve, followed by the payloads [B]
+        before and after the break.
     """
     found: dict[Key, Key] = {}
     for line, members in group_by_key((curve(data, p), p) for p in points).items():
@@ -283,7 +284,7 @@ def next_to_break(
 
 
 def _between(sizes: Sequence[int], at: int) -> Pair | None:
-    """Find the greatest payload up to a break ``at``, and the least payload above it; None if either is missing."""
+    """Find the greatest payload up to ``at``, and the least payload above ``at``; None if either is missing."""
     below, above = [s for s in sizes if s <= at], [s for s in sizes if s > at]
     return (below[-1], above[0]) if below and above else None
 

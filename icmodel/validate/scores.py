@@ -23,7 +23,7 @@ from icmodel.validate.folds import Key, place
 CLOSE = 1e-9
 """Relative tolerance for rounding, by which intervals are widened before a row is tested."""
 FAR = 3.0
-"""A value is far outside if its distance from the prediction exceeds this multiple of the interval's half-width."""
+"""A value is far outside if its distance from the prediction exceeds this multiple of the half-width on its side."""
 NORMAL_95 = 1.959963984540054
 """Quantile of the normal distribution at 97.5 %, for two-sided 95 % intervals."""
 TRUTH_IS_ZERO = "the row is 0, so it has no relative error"
@@ -86,7 +86,7 @@ class Score:
     half_width : float
         Median half-width of the intervals.
     unanswered, reasons : int, mapping
-        Number of rows without a prediction, and number of rows by reason.
+        Number of rows without a prediction, and their number by reason.
     """
 
     metric: str
@@ -160,8 +160,8 @@ def score(outcomes: Sequence[Outcome]) -> Score:
 def is_far(estimate: Estimate, value: float) -> bool:
     """Whether a measured value lies far outside the interval of its prediction.
 
-    A value is far outside if its distance from the prediction exceeds ``FAR`` times the distance of the interval's end
-    on that side.
+    The distance of the value from the prediction is compared with the distance of the interval's end on the same side:
+    a ratio above ``FAR`` is far outside.
     """
     end = estimate.high if value > estimate.value else estimate.low
     beyond = abs(value - estimate.value) > FAR * abs(end - estimate.value)
@@ -221,7 +221,7 @@ class Partition:
     next_to_break : mapping
         Keys of the points next to a packet break, by metric.
     trained : collection of Key, optional
-        Keys of the training points, if test rows can repeat training points, as held-out runs can.
+        Keys of the training points, if test rows are held-out runs, which can repeat training points.
     full_bps : float
         Load that corresponds to the fraction 1 of the load bands [b/s].
     """

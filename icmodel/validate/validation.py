@@ -60,7 +60,7 @@ WHY_NO_FOLDS = {
     LEAVE_SIZES: "no curve has points on both sides of a break",
     HELD_OUT: "it has no held-out runs of these metrics",
 }
-"""Kind of fold -> reason why a dataset may have no such folds."""
+"""Reason why a dataset may have no folds of a kind, by kind."""
 FOLDS = Work("validation", "fold")
 Progress = Callable[[int, int], None]
 """Type of a progress function: called with the number of folds done so far, and the total number."""
@@ -77,7 +77,7 @@ class ValidationOptions:
     metrics : tuple of str
         Metrics to score; empty for all metrics. Only metrics with at least 30 rows are scored.
     breaks_bytes : tuple of int, optional
-        Greatest payloads before a break; by default each curve's break is found from its data.
+        Greatest payload before each break; by default each curve's break is found from its data.
     most : int, optional
         Greatest number of folds of a kind.
     worst : int
@@ -335,7 +335,7 @@ AT_MOST_ROWS = 2_400
 At least ``FEWEST_FOLDS`` folds are used, even beyond this limit.
 """
 LEAST_ANSWERS = 6
-"""Least number of left-out rows of a metric that both variants must predict: a median of fewer rows is unreliable."""
+"""A metric is compared only if both variants predict at least this many left-out rows; fewer give no stable median."""
 TIE = 0.95
 """Error ratio, ``hybrid`` divided by ``corrected``; ``hybrid`` is chosen if the ratio is below this value.
 

@@ -101,7 +101,7 @@ CSV_SLACK = 0.02
 CSV prints the requested duration, not the measured one.
 """
 DIGITS = 3
-"""Least number of significant digits of the printed gap between datagrams; a gap with fewer gives no load."""
+"""The printed gap between datagrams gives the load only if the gap has at least this many significant digits."""
 DEFAULT_BYTES, DEFAULT_BPS = {"tcp": 128 * 2**10, "udp": 1470}, 2.0**20
 """Defaults of iperf 2: the size of a write [B], by protocol, and the rate limit of UDP [b/s] (its manual)."""
 

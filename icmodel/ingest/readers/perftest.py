@@ -73,7 +73,7 @@ VERBS = {"RDMA_Write": "rdma-write", "RDMA_Read": "rdma-read", "Send": "rdma-sen
 PLACES = {"min": 2, "p50": 4, "mean": 5, "p99": 7, "p999": 8}
 """Index of the column of each latency statistic that the reader uses."""
 LEAST = {"p99": 100, "p999": 1000}
-"""Least number of iterations from which each quantile is used."""
+"""A quantile is used only if the run has at least this many iterations."""
 
 
 def recognises(text: str) -> bool:

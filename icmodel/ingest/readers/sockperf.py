@@ -77,7 +77,7 @@ UNDER_LOAD = 0.9
 PACED = 0.05
 """Relative tolerance within which the sent rate counts as sockperf's default rate."""
 LEAST = {"p50": 2, "p90": 10, "p99": 100, "p999": 1000}
-"""Least number of observations from which each quantile is used."""
+"""A quantile is used only if the run has at least this many observations."""
 
 
 def recognises(text: str) -> bool:
