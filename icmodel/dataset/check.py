@@ -248,7 +248,7 @@ class Absence(Part):
 
 
 class VariantRows(Part):
-    """Table [variants.NAME] of dataset.toml: the rows that one variant of the model uses."""
+    """Table [variants.NAME] of dataset.toml: the payloads of the rows that one variant of the model uses."""
 
     payload_bytes: tuple[Count, ...]
 

@@ -1,8 +1,8 @@
 """Find, load and verify datasets, bundled or the user's own, and select their rows.
 
-A dataset folder may contain coverage.json, which ``icmodel validate --keep`` writes.  The file states how many left-out
-rows lie inside the model's intervals.  If it is missing, or was made for other rows, predictions have no note on
-coverage.
+A dataset folder may contain coverage.json, which ``icmodel validate --keep`` writes.  The file states the coverage of
+the model's intervals: the share of left-out rows inside them.  If the file is missing, or was made for other rows,
+predictions have no note on coverage.
 """
 
 from __future__ import annotations

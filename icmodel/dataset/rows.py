@@ -374,9 +374,10 @@ class Noise:
 class Repeats:
     """Scatter of the runs at one point, for one metric.
 
-    ``run`` is the standard deviation of the runs at a point; the value is the median over ``points`` points.  ``error``
-    is the deviation of a run from the mean of the other runs at its point; the value is the median over ``runs`` runs.
-    A new run at a measured point deviates by about ``error``.
+    - ``run``: standard deviation of the runs at a point (median over ``points`` points)
+    - ``error``: deviation of a run from the mean of the other runs at its point (median over ``runs`` runs)
+
+    So a new run at a measured point deviates from the mean by about ``error``.
     """
 
     points: int

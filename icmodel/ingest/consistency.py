@@ -468,7 +468,8 @@ def _on_line(
 ) -> tuple[float, ...]:
     """Return the log of the value expected at a payload; empty if other files have too few payloads nearby.
 
-    It comes from a robust line through the nearest payloads of other files. The slope of the line is the median slope over all pairs of points (Theil, 1950; Sen, 1968).
+    It comes from a robust line through the nearest payloads of other files. The slope of the line is the median slope
+    over all pairs of points (Theil, 1950; Sen, 1968).
     """
     others = {place: middle for place, middle in middles.items() if place != payload}
     for place in [place for place in others if file in logs[place]]:

@@ -331,10 +331,9 @@ def plain(text: str) -> list[str]:
 
 
 def named_apart(text: str) -> list[str]:
-    """Separate lines by the name and colon with which most of them begin, and clean each text with `plain`.
+    """Separate lines by their first word, if most lines begin with a name and a colon; clean each text with `plain`.
 
-    If most lines have no name, the common beginning of all lines is removed instead. If there is no common beginning,
-    the list is empty.
+    Otherwise the common beginning of all lines is removed. Without a common beginning, the list is empty.
     """
     lines = text.split("\n")
     filled = [line for line in lines if line.strip()]

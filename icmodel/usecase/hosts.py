@@ -68,7 +68,7 @@ class Interfaces:
 
 
 def _others(stream: str, load: Load) -> Load:
-    """Return the load of an interface without one stream of the given name."""
+    """Remove one stream of the given name from the load of an interface."""
     others = {**load, stream: load[stream] - 1}
     return {name: n for name, n in others.items() if n}
 
@@ -119,7 +119,7 @@ def interfaces(
     Parameters
     ----------
     capacities_bps : mapping
-        Greatest goodput of each stream alone over one interface [b/s]; a stream is missing if it is unknown.
+        Greatest goodput of each stream alone over one interface [b/s]; streams of unknown goodput are missing.
     """
     found = {}
     for device in case.devices:

@@ -48,7 +48,7 @@ DELAYED = ("latency_", "rtt_half_", "rtt_")
 FULL_INTERFACE = (
     "the streams at the interface need more goodput than it carries, so its queue may be full"
 )
-"""Reason why a latency has no upper end although the stream gets what it needs."""
+"""Reason why a latency has no upper end although the stream gets the goodput that it needs."""
 CAPACITIES = ("wire", "benchmark", "share", "application_send", "application_recv")
 """Names of the goodput bounds that do not depend on the requested rate."""
 

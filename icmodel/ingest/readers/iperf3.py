@@ -65,7 +65,7 @@ OMITTED = 1.5
 Packets in flight count only at the receiver.
 """
 SLACK = 2e-3
-"""Relative tolerance between a printed rate and the quotient bytes / seconds, which iperf3 may take at other times."""
+"""Relative tolerance between a printed rate and the quotient bytes / seconds; their time windows may differ."""
 CPU_SLACK = 1.1
 """Greatest plausible ratio of a process's busy cores to its number of threads, since CPU counters advance in ticks."""
 
