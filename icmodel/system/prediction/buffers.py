@@ -156,7 +156,7 @@ class _Drain:
     priority : int
         Priority of the class; 0 at an unshaped port.
     rate_bps, alone_bps : float
-        Rate beside the other classes, and greatest rate [b/s].
+        Rate beside the other classes, and greatest rate of the class without the others [b/s].
     closed_s : float
         Greatest time until the gate of the class opens [s]; 0 without gates.
     """
@@ -171,20 +171,31 @@ class _Drain:
 class _Burst:
     """Bursts of one stream at one port.
 
+    A message is cut into frames, and a frame into packets. If the frames of a message are sent together, the
+    message is a burst. Otherwise each frame is a burst.
+
     Parameters
     ----------
     stream, hop : int
         Index of the stream, and index of the port on its path.
+    elastic : bool
+        Whether the stream reduces its rate upon loss (TCP).
+    curve : Curve
+        Size of a burst, average rate, and the previous link.
+    drain : _Drain
+        Rate at which the port empties the queue of the stream's class.
     slowest_bps : float
-        Least mean rate at which a burst comes to the port [b/s]; see `_least_rates_bps`. A host sends a burst
-        at least at the smaller of two rates: the goodput of an unlimited sender, and the rate set at the
-        sender.
+        Least mean rate at which a burst comes to the port [b/s]. It is the least of three rates: the rate behind
+        the previous ports (`_least_rates_bps`), the goodput of an unlimited sender, and the rate set at the sender.
     frames, packets : int
-        Number of frames per burst, and number of packets per frame.
+        Number of frames of a burst, and number of packets of a frame.
     full_ratio : float
-        Fraction of bursts that have full length; the last frame of a message may be shorter.
+        Fraction of bursts of full size. It is below 1 if each frame is a burst and the last frame of a message is
+        short.
+    packet_bits : float
+        Size of the longest packet [b].
     copies : list of int
-        Indices of the streams of the same multicast set that share these packets.
+        Indices of the other streams of the same multicast set, which share these packets.
     """
 
     stream: int
@@ -295,12 +306,12 @@ def _losses_beside(
     rates: Throughput,
     meetings: Mapping[str, _Meeting],
 ) -> tuple[list[tuple[int, BufferLoss]], dict[int, str]]:
-    """Loss of each stream at buffers kept full by overload or TCP, and the TCP streams slowed there.
+    """Losses of streams at buffers that overload or TCP keeps full, and the TCP streams that such buffers slow down.
 
-    Classes may share the buffer. An overloaded class, or TCP that fills the buffer, then causes drops of the other
-    classes too. The high end assumes that one stream loses the whole excess: its frames may always come when
-    the buffer is full. A TCP stream whose packets are dropped may send almost nothing. The value assumes that
-    each class has its own room in the buffer, as in the lab.
+    Classes may share a buffer. If an overloaded class or TCP fills the buffer, packets of the other classes are
+    dropped too. The high end of a loss assumes that one stream loses the whole excess: its frames may always come
+    when the buffer is full. The value assumes that each class has its own room in the buffer, as in the lab. A TCP
+    stream whose packets are dropped may send almost nothing.
     """
     by_tcp = _losses_by_tcp(system, packets, rates, meetings)
     excess = rates.resources.excess_of_others(rates.allocation)
@@ -437,9 +448,10 @@ def _least_rates_bps(
 ) -> Mapping[tuple[str, tuple[str, str]], float]:
     """Least mean rate at which a burst of each stream leaves each port [b/s], by port and multicast set.
 
-    A burst of b bits takes at most ``(b + B) / (R - r)``, if B and r are the sums of the bursts and rates of the
-    other streams at the port (leftover service: Le Boudec and Thiran, theorem 6.2.1). The rate is 0 behind
-    gates, and beside streams with back-pressure, which have no burst.
+    Let R be the rate of the port. Let B and r be the sums of the bursts and rates of the other streams at the
+    port. Then a burst of b bits takes at most ``(b + B) / (R - r)`` (leftover service: Le Boudec and Thiran,
+    theorem 6.2.1). The least rate is 0 behind gates, and beside streams with back-pressure, since the size of
+    their bursts is unknown.
     """
     found = {}
     for name, streams in system.streams_by_port().items():

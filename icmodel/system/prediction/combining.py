@@ -60,7 +60,7 @@ BY_HOSTS = frozenset({"cpu", "packet-rate", "receiver", "window"})
 BUFFER = "buffer"
 """Name of the bottleneck if a stream loses data only at a stated buffer."""
 TAKEN = "frames that hosts take"
-"""Part of a stream that the stream's bound covers, if hosts may drop or hold back frames even below their limits."""
+"""Limit of a latency bound: it holds only for frames that hosts accept. Hosts may drop or hold back other frames."""
 WORK_TOGETHER = "the time that hosts work on frames that come together has no bound"
 FULL_INTERFACE = "the sender's own port is full, and its frames wait there without limit"
 UNBOUNDED = "more may come to a port of its path than the port can send"
@@ -113,10 +113,10 @@ def stream_predictions(
 
 
 def working_together(system: System) -> set[tuple[str, str]]:
-    """Devices, each with a side (``send`` or ``recv``), where work on frames that come together adds to their latency.
+    """Find the devices where frames that come together wait for each other's processing, beyond a stated latency.
 
-    The application works on one frame after the other. A device that states its latency includes its own core time, up
-    to that latency.
+    The result has pairs of a device and a side, ``send`` or ``recv``. The application processes one frame after the
+    other. The latency that a device states already includes the device's core time, up to this latency.
     """
     frames: Counter[tuple[str, str]] = Counter()
     for copies in system.multicast_sets().values():
@@ -148,7 +148,7 @@ class _StreamResults:
     virtual : bool
         Whether the stream's dataset was measured between virtual machines.
     works_together : bool
-        Whether work on frames that come together adds to their latency at an end of the stream.
+        Whether frames that come together wait for each other's processing at an end of the stream.
     """
 
     index: int
@@ -377,8 +377,8 @@ def device_usage(
     Parameters
     ----------
     sent_with : array of int (streams,)
-        Index of the stream that the sender sends in place of each stream. A sender works once for all copies of a
-        multicast set.
+        For each stream, index of the stream that the sender sends in its place. The sender sends all copies of a
+        multicast set as one stream.
     """
     work: dict[str, list[tuple[Stream, Estimate]]] = {name: [] for name in system.devices}
     for index, prediction in enumerate(streams.values()):

@@ -1,4 +1,4 @@
-"""Delays that path and queues add to each stream's latency, the latency of its dataset or of its devices."""
+"""Delays that path and queues add to the latency of each stream. This latency comes from its dataset or devices."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class AddedLatency:
     worst_s : float
         Wait that no frame exceeds, from the bound of the network [s]; infinite without a bound.
     between_s : float
-        Time to drain the buffers of full ports whose level is anywhere between empty and full [s].
+        Time to drain the buffers of full ports, if the fill level may be anywhere between empty and full [s].
     stays_full_s : float
         Time to drain the buffers of overloaded ports, which stay full [s].
     meanwhile_s : float
@@ -71,7 +71,7 @@ class AddedLatency:
     bunched : bool
         Whether frames of a stream on the path may come in bunches, so that waits may be as long as the worst case.
     together : int
-        Number of elastic streams that others hold back at the resource that limits this stream.
+        Number of elastic streams that get less than they request, at the resource that limits this stream.
     why : str
         Reason why the wait is unknown; empty if the wait is known.
     """
@@ -183,9 +183,9 @@ def added_latencies(
     """Add up the times of path and queues of each stream.
 
     Means and quantiles of waits hold for independent phases of the streams. The waits at the ports of a path are added
-    up as if ports were independent. If they are not, the sum may be too large. So a mean wait is at most the worst case,
-    and a quantile at most the greatest wait. An upper quantile is at least the mean, since phases stay the same over a
-    run.
+    up as if ports were independent. If they are not, the sum may be too large. So the mean wait is limited to the
+    worst case, and each quantile to the greatest wait. A quantile above the median is at least the mean, since phases
+    stay the same over a run.
 
     An elastic stream that gets less than it requests makes a queue of its own. If a request is not achieved,
     the dataset's latency already includes this queue.

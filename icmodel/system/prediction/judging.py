@@ -28,7 +28,7 @@ LATE = (
     MESSAGE_LATENCY,
     *(f"latency_{statistic}_s" for statistic in ("mean", "p90", "p99", "p999", "max")),
 )
-"""Latency metrics. A limit of the file on one of them may replace the implied requirement `IN_TIME`."""
+"""Latency metrics. If the file limits one of them, this limit may replace the implied requirement `IN_TIME`."""
 STD = "latency_std_s"
 
 
@@ -180,9 +180,9 @@ def always_required(system: System) -> tuple[StreamRequirement, ...]:
     """Implied requirements of every stream that produces data, in addition to those of the file.
 
     The produced data must arrive. They must arrive in time if the file states a time shorter than the
-    period. The time limits every message of a hard stream, and the mean of other streams. If a stream may fall
-    short, only the part that must arrive has to be in time. A requirement of the file that demands at least as much replaces an implied
-    requirement.
+    period. For a hard stream, the time limits every message; for other streams, the mean over all messages. If a
+    stream has an allowed shortfall, only the part that must arrive has to be in time. If a requirement of the file
+    demands at least as much, it replaces the implied requirement.
     """
     stated: dict[str, list[StreamRequirement]] = {}
     for required in system.requirements:

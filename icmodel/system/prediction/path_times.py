@@ -46,10 +46,10 @@ class PathTimes:
     frames : int
         Number of frames of a message.
     behind_bytes : float
-        Payload of full frames that takes as long on the lines as all frames of a message after its first
-        frame.
+        Equivalent payload of all frames of a message except the first [B]: full frames with this payload take as
+        long on the lines.
     behind_s : float
-        Time from the first frame of a message to its last on the slowest line, if the frames are sent at once.
+        Time from the first to the last frame of a message on the slowest line, if the frames are sent at once.
     application_s : float
         Time of the applications at source and sink for a frame.
     bucket_s : float
@@ -57,9 +57,9 @@ class PathTimes:
     shifts_s : dict
         Cause -> time to add to the dataset's latency; causes are the application, switches and cables.
     contained_s : float
-        Least part of the dataset's latency that its network caused; 0 without a dataset.
+        Least part of the dataset's latency that the network of the measurement caused; 0 without a dataset.
     passing_s : float
-        Time of cables and switches, which even the shortest packet takes.
+        Time in cables and switches; even the shortest packet takes this time.
     floor_s : float
         Least time that any frame takes on this path, less a tolerance for rounding. A full token bucket
         passes a frame at once.
@@ -78,9 +78,9 @@ class PathTimes:
     floor_s: float
 
     def spaced_s(self, stream: Stream) -> float:
-        """Time from the first frame of a message to its last at the rate set at the sender [s].
+        """Time from the first to the last frame of a message at the rate set at the sender [s].
 
-        0 without such a rate, or if the slowest line sends the frames no faster.
+        0 without such a rate, or if the slowest line takes at least as long for these frames.
         """
         return stream.last_frame_paced_s if stream.last_frame_paced_s > self.behind_s else 0.0
 
@@ -92,8 +92,8 @@ def path_times(
 
     The time added for switches is the difference between the latency stated in the system file and the latency of the
     dataset's switches. The time to store packets is added only as far as it differs between the two paths.
-    Token buckets store nothing, so a lab of token buckets does not differ from a dataset that was measured in
-    one.
+    Token buckets store nothing. So this time is 0 if token buckets replace the lines both in the system and in the
+    dataset's measurement.
     """
     measured = _MeasuredPath.by_stream(questions)
     known: dict[tuple[_Path, _MeasuredPath | None], PathTimes] = {}
@@ -304,9 +304,10 @@ class _Path:
 
     @property
     def behind_bytes(self) -> float:
-        """Payload of full frames that takes as long on the lines as all frames of a message after its first frame [B].
+        """Equivalent payload of all frames of a message except the first [B].
 
-        A short last frame has all its headers, and at least the minimum size of a packet.
+        Full frames with this payload take as long on the lines. It may exceed the real payload, since a short last
+        frame has all its headers, and at least the minimum size of a packet.
         """
         left = max(self.message_bytes - self.payload_bytes, 0.0)
         if not left:
@@ -378,7 +379,7 @@ def _recut_s(
 
 
 SAME_SHARE = 1e-9
-"""Relative tolerance within which two packets end at the same byte of a frame."""
+"""Relative tolerance within which two packets count as ending at the same byte of a frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +389,7 @@ class Run:
     Parameters
     ----------
     number : int
+        Number of packets.
     bits : array (lines,)
         Size of each packet on every line [b].
     """
@@ -415,13 +417,16 @@ def pipelined_s(
 
     Parameters
     ----------
+    runs : sequence of Run
+        Packets, in the order of sending.
     rates_bps : sequence of float (lines,)
+        Rate of each line [b/s].
     stores : sequence of bool (lines - 1,)
-        Whether the switch behind a line forwards a packet with its last bit (store-and-forward) or with
-        its first.
+        Whether the switch behind a line forwards a packet when its last bit has arrived (store-and-forward), and
+        not when its first bit has arrived.
     gap_bits : array (lines,)
-        Last bits of each packet on each line [b]. The next packet waits for these bits; the arrival of
-        the packet does not.
+        Gap at the end of each packet on each line [b]. The next packet waits for the end of the gap, but the packet
+        has arrived before the gap.
 
     Examples
     --------
@@ -457,6 +462,7 @@ def storing(cuts_through: Sequence[bool], rates_bps: Sequence[float]) -> list[bo
     Parameters
     ----------
     cuts_through : sequence of bool (switches,)
+        Whether each switch is a cut-through switch.
     rates_bps : sequence of float (switches + 1,)
         Rates of the lines before and behind the switches [b/s].
     """

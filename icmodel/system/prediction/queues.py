@@ -292,8 +292,8 @@ class _Columns:
         """Delay of the last of the packets at a credit-based shaper [s].
 
         Behind a shaper or a slower line, packets arrive at most at the rate of that shaper or line. The last
-        packet is sent when the credit for the packets before it has come. Its delay counts from its arrival,
-        which is earlier if the packet is short.
+        packet is sent when the credit has grown for all packets before it. The delay counts from the arrival of
+        the last packet; a short packet arrives earlier.
         """
         came_bps = np.minimum(self.came_bps, self.line_bps)
         credit_s = (packets.sum_bits - packets.last_bits) / self.slope_bps
@@ -433,9 +433,9 @@ def _waits_for_packet(crossings: Sequence[_Crossing]) -> Floats:
     """Wait for packets of other priority classes that are being sent when a frame arrives.
 
     The result is an array (crossings, 3): mean [s], variance [s²] and greatest wait [s]. A crossing is one
-    stream at one port. The wait is 0 unless the scheduler gives each class a rate. At gates, only classes whose gates are
-    open at the same time count. At gates, more urgent classes send whole bursts first. At shapers, more
-    urgent classes without an idle slope do the same.
+    stream at one port. The wait is 0 unless the scheduler gives each class a rate. At gates, only classes whose
+    gates are open at the same time count, and more urgent classes send whole bursts first. At shapers, more
+    urgent classes without an idle slope also send whole bursts first.
     """
     apart = [not one.one_server for one in crossings]
     packets: dict[tuple[str, int], Floats] = {}

@@ -1,7 +1,7 @@
 """Shared resources of a system as arrays, and its streams as flows over these resources.
 
-A *shared resource* is a priority class of a port, the receiving interface of a host, or its processor.
-Each kind of resource has its own unit of capacity: b/s of a port, busy cores of a processor. An
+A *shared resource* is a priority class of a port, the receiving interface of a host, or the processor of a
+host. Each kind of resource has its own unit of capacity: b/s of a port, busy cores of a processor. An
 interface has the capacity 1. The *usage* of a flow is the capacity that 1 b/s of its goodput takes.
 """
 
@@ -94,7 +94,7 @@ class SharedResources:
         return share(replace(self.flows, offered_bps=offered_bps), self.resources, windows)
 
     def limits_senders(self, allocation: Allocation) -> bool:
-        """Whether a sender's processor is fully used, or the cores that one of its streams may use."""
+        """Whether the processor of any sender is fully used, or the cores that one of its streams may use."""
         hosts = np.array([key.kind in HOSTS for key in self.keys], dtype=bool)
         full = np.append(hosts & (allocation.demand >= FULL * allocation.available), False)
         return bool(full[self.flows.path[:, :ORIGIN]].any())
@@ -142,7 +142,7 @@ class SharedResources:
 
         Keys are pairs of the port and the index of the stream. The excess load of a class is its load beyond its rate.
         Streams of overloaded classes are left out, since their shares include the loss. The interface behind a port
-        counts as part of the port, since its frames wait there.
+        counts as part of the port, since frames wait at the port for the interface.
         """
         dropped = np.maximum(allocation.demand - allocation.available, 0.0)
         full = allocation.demand > allocation.available * (1 + SAME)
@@ -398,9 +398,9 @@ def gate_limit(system: System, packets: Packing, stream: Stream) -> tuple[float,
 
 
 def core_time_ratios(system: System) -> Floats:
-    """Ratio of the least core time of each sender to its greatest, application work included; array (streams,).
+    """Least core time of each stream's sender, divided by the greatest; array (streams,).
 
-    The ratio is 1 if the sender states neither core time nor application work.
+    Application work is included. The ratio is 1 if the sender states neither core time nor application work.
     """
     times = [
         stream.core_time_per_bit_s(system.devices[stream.source], "send")

@@ -44,8 +44,9 @@ class StatedTimes:
     Parameters
     ----------
     stream : Stream
+        The stream.
     ends : mapping
-        Side, ``send`` or ``recv`` -> device at that end that states its latency; empty without such devices.
+        Side (``send`` or ``recv``) -> device at this end; only devices that state their latency.
     """
 
     stream: Stream

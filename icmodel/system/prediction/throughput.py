@@ -1,4 +1,4 @@
-"""Throughput of a system: share its resources among the streams, and ask the datasets for each beside the others."""
+"""Throughput of a system: share its resources among the streams, and ask the datasets for each beside other streams."""
 
 from __future__ import annotations
 

@@ -81,9 +81,9 @@ class StreamWindow:
         return cls(stream, float(size_bytes), float(round_trip_s) / 2, limits)
 
     def overfull(self, latency: Estimate) -> str:
-        """Reason why waits in queues may fill the window; empty if it has room for all that is sent.
+        """Reason why waits in queues may fill the window; empty if the window has room for all that is sent.
 
-        The window has room if it holds the bytes sent during a mean latency and the time of an
+        The window has room if it holds the bytes sent during a mean latency plus the time of an
         acknowledgement (Little's law).
 
         Parameters
