@@ -127,6 +127,10 @@ def sent_at_once(
 
     Parameters
     ----------
+    message : Message
+        The message.
+    payload_bytes : int
+        Payload of one frame [B].
     frame : Estimate
         Latency of one frame [s].
     goodput, loss : Estimate
@@ -174,6 +178,10 @@ def as_captured(
 
     Parameters
     ----------
+    message : Message
+        The message, with a capture time.
+    payload_bytes : int
+        Payload of one frame [B].
     frame : Estimate
         Latency of one frame [s].
     goodput, loss : Estimate

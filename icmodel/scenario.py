@@ -355,7 +355,7 @@ TEXT_SPELLINGS: Mapping[str, tuple[str, Callable[[str], float]]] = {
     "app_send_per_byte": ("app_send_s_per_byte", units.parse_seconds_per_byte),
     "app_recv_per_byte": ("app_recv_s_per_byte", units.parse_seconds_per_byte),
 }
-"""Name of a parameter as a text with a unit -> its name with the SI unit as suffix, and the parser of the text."""
+"""Name of a parameter that takes a text with a unit -> its name for numbers in SI, and the parser of the text."""
 SI_NAMES = frozenset({"protocol", *VALID_RANGES})
 """Names of all parameters of a question except the options; a quantity has its SI unit as suffix."""
 PARAMETERS = (*sorted({*SI_NAMES, *TEXT_SPELLINGS}), "options")

@@ -333,7 +333,7 @@ def _digits(value: float, estimate: Estimate) -> int:
 
 
 def percent(share: float) -> str:
-    """Return a ratio in per cent with two significant digits; above 100 % with three.
+    """Return a ratio in per cent with two significant digits; from 100 % on with three digits.
 
     >>> percent(0.0074), percent(1.234)
     ('0.74 %', '123 %')

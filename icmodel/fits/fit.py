@@ -286,10 +286,11 @@ class Fitter:
         return like.fit
 
     def _first_of_kind(self, metric: str) -> str:
-        """Name of the first metric of the same kind: median, mean, or first by name.
+        """Name of the first metric of the same kind: the goodput for rates, otherwise the median.
 
-        For rates, it is the goodput.  The median comes first, since stalls in a run do not change
-        it.  Mean and 99 % quantile are fitted as multiples of the median.
+        Without a median it is the mean, and without a mean the first metric by name.  The median
+        comes before the mean, since stalls in a run do not change it.  Mean and 99 % quantile are
+        fitted as multiples of the median.
         """
         kind = next((kind for kind in KINDS if metric.startswith(kind)), None)
         if kind is None and metric.endswith(FLOWS):
@@ -451,7 +452,7 @@ def fit(
     observed : Observations
         Rows of the metric.
     log_time : array (rows,)
-        Natural logarithm of a time [s], or of the ratio of two times, at each row.
+        Log time at each row, or its difference from the log time of another metric.
     like : Fit, optional
         Fit of a similar metric.  The search for hyperparameters starts from its kernels, which
         saves steps.  If there are at most ``MOST_ROWS`` rows, ``like`` is ignored.

@@ -278,7 +278,7 @@ class Sender:
     queued_frames: int = 0
 
     def content_bytes(self, payload: Floats, packet: Floats, memory_bytes: Floats) -> Floats:
-        """Payload bytes in full buffers of the given memory [B].
+        """Payload bytes that buffers hold when full, (n,), given their memory [B].
 
         ``payload`` and ``packet`` (n,) are the payload of a frame and of one packet [B].
         """

@@ -320,6 +320,8 @@ class Covariance:
 
     Parameters
     ----------
+    kernel : Kernel
+        Covariance function, with its parameters.
     distances : Distances
         Distances of the pairs, of any shape.
     shares : array

@@ -265,6 +265,8 @@ def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
 
     Parameters
     ----------
+    process : Process
+        Gaussian process conditioned on the rows.
     names : array (rows, columns)
         Labels that identify the configuration of each row.
 

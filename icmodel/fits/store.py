@@ -264,6 +264,10 @@ class Store:
 
     Parameters
     ----------
+    data : Dataset
+        The dataset.
+    constants : Constants
+        Constants of the fits.
     cache : bool
         Whether the user's cache folder is read and filled.
     """

@@ -103,6 +103,8 @@ def end_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
 
     Parameters
     ----------
+    query : TableQuery
+        The requests, and their tables.
     own_s : array
         Time that the host itself needs for a frame, without the application, (ends, n).
     added_s : array
@@ -358,8 +360,10 @@ def host_times(query: TableQuery, alone: Flow) -> HostTimes:
 
     Parameters
     ----------
+    query : TableQuery
+        The requests, and their tables.
     alone : Flow
-        Flow of the stream without the application's work.
+        Goodput, loss and load of each stream without the application's work.
     """
     busy = utilisation_at_full_speed(query)
     own_s, by_wire = time_per_frame(query, alone, busy)

@@ -52,7 +52,7 @@ from icmodel.tables.left_out import interpolation_errors
 from icmodel.tables.wire import wire
 
 BEST, LIMITED_LOSS, ACHIEVED = "_best_goodput_bps", "_limited_loss_rate", "_achieved_share"
-"""Names of three tables: best goodput of all loads, loss at limited loads, and goodput / request of achieved requests."""
+"""Names of three tables: best goodput of all loads, loss at limited loads, and ratio of goodput to achieved request."""
 
 
 def prepare(data: Dataset, request: TableRequest) -> Prepared:
@@ -248,6 +248,12 @@ def packets_per_s(
 
     Parameters
     ----------
+    query : TableQuery
+        The requests, and their tables.
+    metrics : sequence of str
+        Names of the packet metrics.
+    flow : Flow
+        Goodput, loss and load of each stream.
     all_at_limit : bool
         Whether the tables hold only runs in overload.
     """

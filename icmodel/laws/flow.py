@@ -94,6 +94,8 @@ def fair_share(
 
     Parameters
     ----------
+    query : TableQuery
+        The requests, and their tables.
     receiver_bps : array
         Goodput that the receiver accepts from one sender.
     overloaded : array of bool

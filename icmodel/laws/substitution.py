@@ -15,7 +15,7 @@ from icmodel.tables import HIGH, LOW, VALUE, Row, TableQuery
 class Rows(NamedTuple):
     """Dataset rows of one protocol, chosen for a prediction.
 
-    If the rows have other options than requested, ``substituted`` is the reason; otherwise it is empty.
+    If the rows have other options than requested, ``substituted`` is a text that says so; otherwise it is empty.
     """
 
     points: tuple[Point, ...]

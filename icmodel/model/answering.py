@@ -95,6 +95,10 @@ def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
 
     Parameters
     ----------
+    q : Questions
+        The questions.
+    flow : Flow
+        Goodput, loss and load of each question's stream.
     cpu_send : array
         Utilisation of the sender's cores that the stream needs.  It may exceed 1, and is NaN if unknown.
     """

@@ -133,6 +133,8 @@ def sweep_id(version: str, sha256: str, variant: str, grid: Grid, extension: str
         Version of icmodel.
     sha256, variant : str
         Hash of the dataset's rows, and variant of the model.
+    grid : Grid
+        Points of the sweep, and the settings for their prediction.
     extension : str
         File extension of the target.
     most : int

@@ -69,7 +69,7 @@ class InterpolationErrors(NamedTuple):
         level = (self._level(y)[:-1] + self._level(y)[1:]) / 2
         if len(x) < 3:
             bend = np.abs(np.diff(y))
-        else:  # for a gap, take the deviation of its two end points from straight lines, whichever is greater
+        else:  # each gap takes the greater of its two end points' deviations from straight lines
             off = off_line(x, y, slice(0, -2), slice(1, -1), slice(2, None))
             inner = np.concatenate([[0.0], off, [0.0]])
             bend = np.maximum(inner[:-1], inner[1:])

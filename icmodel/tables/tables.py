@@ -102,6 +102,10 @@ class Compiler(NamedTuple):
 
         Parameters
         ----------
+        metric : str
+            Name of the metric.
+        curves : mapping
+            Curves of the metric, by configuration (protocol, core count and switch count).
         any_cores : bool
             Whether a core count without rows uses the rows at the greatest measured core count.
         below : "held", "proportion", "one" or "nothing"
@@ -269,6 +273,12 @@ class Tables:
 
     Parameters
     ----------
+    compiler : Compiler
+        Compiler that made the tables, with their dataset and axes.
+    metrics : mapping of str to MetricTable
+        Look-up tables by name.
+    link : Interconnect
+        Link of the dataset.
     with_headers : bool
         Whether theory of the wire counts ZeroMQ's message header; see `Wire`.
     """

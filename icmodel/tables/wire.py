@@ -89,9 +89,9 @@ class Wire:
         return self.link.kind == "ethernet" and self.protocol not in FRAMED
 
     def serialisation_s(self, payload_bytes: Floats) -> Floats:
-        """Time [s] for which a frame occupies the wire, with the gaps between packets.
+        """Time [s] for which a frame occupies the wire, with the gaps between packets, for each payload [B].
 
-        The result has the shape of the payloads [B].  Use this time for rates, and `lone_frame_s` for delays.
+        Use this time for rates, and `lone_frame_s` for delays.
         """
         rate, framing = self.link.line_rate_bps, self.framing
         if rate is None or framing is None:
@@ -99,7 +99,7 @@ class Wire:
         return theory.send_interval_s(self._carried(payload_bytes), framing, rate)
 
     def lone_frame_s(self, payload_bytes: Floats) -> Floats:
-        """Least time [s] from the first to the last bit of a lone frame, in the shape of the payloads [B].
+        """Least time [s] from the first to the last bit of a lone frame, for each payload [B].
 
         The gap behind the last packet is not included.  A burst up to the depth of a token bucket takes no time (traffic
         with burst σ and rate ρ: R. L. Cruz, A calculus for network delay, IEEE Trans. Information Theory 37, 1991).
@@ -118,7 +118,7 @@ class Wire:
         return theory.packets(self._carried(payload_bytes), framing).astype(np.float64)
 
     def least_packets(self, payload_bytes: Floats) -> Floats:
-        """Number of packets per frame if merged frames fill all packets, in the shape of the payloads [B]."""
+        """Number of packets per frame if merged frames fill all packets, for each payload [B]."""
         if not self.merges:
             return self.packets(payload_bytes)
         full = self._full_packets()
@@ -133,9 +133,9 @@ class Wire:
         return ethernet.payload_of(breaks) if self._has_header else breaks
 
     def goodput_bound_bps(self, payload_bytes: Floats, serialisation_s: Floats) -> Floats:
-        """Greatest goodput [b/s] that the wire allows, in the shape of the payloads [B].
+        """Greatest goodput [b/s] that the wire allows, for each payload [B].
 
-        For TCP, and for protocols that run over TCP or batch frames, the bound is that of full packets.
+        For TCP, for protocols on top of TCP, and for protocols that batch frames, it is the goodput of full packets.
         """
         rate = self.link.line_rate_bps
         if rate is None:

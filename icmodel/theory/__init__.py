@@ -334,6 +334,12 @@ def min_latency_s(
 
     Parameters
     ----------
+    payload_bytes : int or array of int
+        Payload [B].
+    framing : AnyFraming
+        Framing of the link, such as `icmodel.theory.ethernet.Framing`.
+    line_rate_bps : float
+        Line rate after coding [b/s].
     distance_m, propagation_s_per_m : float
         Length of all cables [m], and their propagation delay [s/m]. The default delay is that of
         the link's usual cable.
