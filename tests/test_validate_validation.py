@@ -52,8 +52,8 @@ def test_few_rows_are_answered_by_corrected() -> None:
     few = replace(data, points=data.points[:29])
     assert choose(few) == Choice(
         "corrected",
-        "the default variant is corrected: no metric has 30 measured or tabulated rows, by which "
-        "variants are compared",
+        "the default variant is corrected: a comparison of variants needs a metric with 30 measured or "
+        "tabulated rows",
     )
     assert LEAST_ANSWERS < MOST_FOLDS < AT_MOST_ROWS
 

@@ -151,7 +151,7 @@ def _check_names(data: Dataset) -> None:
     for entry in data.absences:
         if entry.get("protocol", data.protocols[0]) not in data.protocols:
             raise DatasetError(
-                f"{path}: an absence has the unknown protocol {entry['protocol']!r}: use one of "
+                f"{path}: [[absences]] has the unknown protocol {entry['protocol']!r}: use one of "
                 f"{', '.join(data.protocols)}"
             )
 

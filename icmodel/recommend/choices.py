@@ -236,8 +236,8 @@ def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, .
             links = [link for link in document.links if name in link.between]
             if len(links) != 1:
                 raise NetworkError(
-                    f"the interfaces of {name} are a choice, but {len(links)} tables of links name "
-                    "it: choose interfaces only of devices that exactly one table names"
+                    f"the interfaces of {name} are a choice, but {len(links)} tables of links name {name}: "
+                    "choose interfaces only of devices that exactly one table names"
                 )
             options = _options(links[0].parallel, device.interfaces)
             found.append(Parameter(f"{name}.interfaces", options, _cabling(links[0])))

@@ -208,7 +208,7 @@ def runs_of(data: Dataset, other: Dataset) -> tuple[Point, ...]:
         if unknown := sorted(other.changed_options(options).keys() - set(data.option_axes)):
             raise DatasetError(
                 f"the runs of {other.id} differ in {', '.join(unknown)}, for which {data.id} has no "
-                "axis: hold out runs at its defaults"
+                "axis: hold out runs at the default of each option"
             )
         mine = tuple(options.get(axis, "") for axis in data.option_axes)
         found.append(point._replace(options=mine))

@@ -26,7 +26,7 @@ FAR = 3.0
 """A value is far outside if its distance from the prediction exceeds this multiple of the half-width on its side."""
 NORMAL_95 = 1.959963984540054
 """Quantile of the normal distribution at 97.5 %, for two-sided 95 % intervals."""
-TRUTH_IS_ZERO = "the row is 0, so it has no relative error"
+TRUTH_IS_ZERO = "the value of the row is 0, so it has no relative error"
 
 
 @dataclass(frozen=True, slots=True)

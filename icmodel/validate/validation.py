@@ -367,8 +367,8 @@ def choose(data: Dataset, progress: Progress | None = None) -> Choice:
     if not metrics:
         return Choice(
             USUAL,
-            f"the default variant is {USUAL}: no metric has {LEAST_ROWS} measured or tabulated rows, by which "
-            "variants are compared",
+            f"the default variant is {USUAL}: a comparison of variants needs a metric with {LEAST_ROWS} measured or "
+            "tabulated rows",
         )
     most = max(FEWEST_FOLDS, min(MOST_FOLDS, AT_MOST_ROWS // len(data.points)))
     options = ValidationOptions((LEAVE_ONE,), metrics, most=most, worst=0)
