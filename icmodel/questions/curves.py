@@ -29,7 +29,7 @@ FIELDS = {"payload": "payload_bytes", "load": "requested_goodput_bps", "cores": 
 
 
 class Range(BaseModel):
-    """Range of a parameter in the what-if form: least and greatest value in SI, measured values as text."""
+    """Range of a slider in the what-if form: least and greatest value in SI units, and the measured range as text."""
 
     name: str
     least: float

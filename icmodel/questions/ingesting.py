@@ -23,7 +23,7 @@ LINK_KINDS = ("ethernet", "infiniband", "roce", "rapidio", "loopback")
 
 @dataclass(frozen=True, slots=True)
 class LabelOptions:
-    """Options of ``icmodel ingest`` with labels of all result files, as texts of the command line."""
+    """Options of ``icmodel ingest`` that label all result files, as texts of the command line."""
 
     protocol: str | None = option_field("NAME", "Protocol, e.g. tcp.")
     payload: str | None = option_field("SIZE", PAYLOAD_HELP)

@@ -21,7 +21,7 @@ def evaluate_with_notes(
 ) -> Evaluation:
     """Judge a use case like `icmodel.evaluate`, and add notes.
 
-    The bundled system of the same name may request other rates. A note names each stream with another rate.
+    If a bundled system has the same name, it may request other rates. A note names each stream with another rate.
 
     Raises
     ------

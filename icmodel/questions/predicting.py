@@ -110,7 +110,7 @@ def check_pairs(extras: Extras) -> None:
 def solve_for(
     model: Model, asked: Scenario, parameter: str, goodput_bps: float
 ) -> tuple[Scenario, str]:
-    """Find the least value of a parameter for a goodput [b/s] of a stream.
+    """Find the least value of a parameter with which a stream reaches a goodput [b/s].
 
     Returns
     -------
@@ -205,7 +205,7 @@ def columns_document(columns: list[Column]) -> dict[str, object]:
 
 
 def refuse_others(options: dict[str, object]) -> None:
-    """Raise ScenarioError if an option of a question is given besides a use case."""
+    """Raise ScenarioError if an option of a question is given together with a use case."""
     for name, value in options.items():
         if value:
             raise ScenarioError(

@@ -77,8 +77,8 @@ Noises = dict[str, dict[str, dict[str, float]]]
 def repeat_noise(data: Dataset) -> Noises:
     """Return the noise between repeats, by protocol and metric, from rows with at least two runs.
 
-    Each row has a standard deviation of one run (not of the mean). In the result, ``run`` is the median of these
-    deviations, and ``rows`` their number. The deviation is absolute for ratios, and relative for other metrics.
+    For each row, the noise is the standard deviation of a single run (not of the mean). It is absolute for ratios, and
+    relative for other metrics. In the result, ``run`` is the median over the rows, and ``rows`` is their number.
     """
     by_protocol = {
         protocol: noise(point for point in data.points if point.protocol == protocol)

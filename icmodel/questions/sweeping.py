@@ -132,7 +132,7 @@ def notes_of_ends(
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Answers of a sweep, read point by point. ``requested`` are the requested metrics, empty for all."""
+    """Answers of a sweep, which can be read point by point. ``requested`` are the requested metrics, empty for all."""
 
     answers: xarray.Dataset
     requested: tuple[str, ...]

@@ -43,7 +43,7 @@ class Question(BaseModel):
         return {name: text.strip() for name, text in self.words.items() if text.strip()}
 
     def values(self) -> dict[str, float]:
-        """Return the given parameters in SI units, by SI name such as ``payload_bytes``.
+        """Return the given parameters in SI units. The keys have the unit as suffix, such as ``payload_bytes``.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class Question(BaseModel):
 
 
 def parse_word(name: str, text: str) -> dict[str, float]:
-    """Parse one parameter of a question. Return a mapping from its SI name to its number.
+    """Parse one parameter of a question. Return its name with the SI unit as suffix, and its number.
 
     Raises
     ------

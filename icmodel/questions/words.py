@@ -10,7 +10,7 @@ from icmodel.errors import ScenarioError
 from icmodel.ranges import VALID_RANGES
 
 DEFAULT_DATASET = "ethernet-10g-2012"
-OWN, BEST = "the dataset's own", "the variant with the best predictions of left-out rows"
+OWN, BEST = "the dataset's own", "the variant that best predicts left-out rows"
 
 DATASET_HELP = "Name of a bundled dataset or path of a folder."
 VARIANT_HELP = "Variant of the model: corrected, hybrid or appendix-h."
@@ -105,7 +105,7 @@ class Question:
         return parse_key_values(self.option)
 
     def parameters(self, protocol: str, payload: str | None = None) -> dict[str, Any]:
-        """Return the arguments of `icmodel.scenario.scenario`. ``payload`` is the default for a missing payload.
+        """Return the arguments of `icmodel.scenario.scenario`. If the question has no payload, ``payload`` is used.
 
         Raises
         ------

@@ -193,7 +193,7 @@ class JudgedRequirement(Verdict):
 
 
 class OpenRequirement(JudgedRequirement):
-    """Requirement that a design fails, or may fail, and the measurement that would decide it."""
+    """Requirement that a design fails or may fail, and the measurement that would decide."""
 
     where: str
     settle: str

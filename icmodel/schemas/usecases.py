@@ -86,7 +86,7 @@ class Finding(Verdict):
 
 
 class StreamAnswer(Part):
-    """Answer for one stream of a candidate: its question, and its prediction or the reason for none."""
+    """Answer for one stream of a candidate: its question, and a prediction or the reason why there is none."""
 
     stream: str
     why: str

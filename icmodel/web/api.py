@@ -49,7 +49,7 @@ from icmodel.web.problems import Problem, answers, problem_of
 from icmodel.web.work import Executor, check_dataset, dataset, warm_model
 
 POSTED = (400, 408, 413, 415)
-"""HTTP statuses of refusals that only requests with a body can get."""
+"""HTTP statuses of refusals, for requests with a body only."""
 LARGEST_GRID = 4000
 """Maximum number of points of a grid. The command line allows more."""
 
@@ -187,7 +187,7 @@ async def sweep(body: bodies.SweepBody, executor: SharedExecutor) -> Response:
     summary="Compare datasets, protocols or variants; or a use case everywhere",
 )
 async def compare(body: bodies.CompareBody, executor: SharedExecutor) -> Response:
-    """Return the output of `icmodel compare --json`. For a use case, it has a row per interconnect."""
+    """Return the output of `icmodel compare --json`. With a use case, the output has a row for each interconnect."""
     names, question = split_names(body.dataset), body.question()
     if body.usecase is not None or body.toml is not None:
         others = {**question.texts(), "option": question.option, "variant": body.variant}
@@ -395,7 +395,7 @@ async def validation(
 ) -> Response:
     """Return the output of `icmodel validate --json` for a few folds.
 
-    The key `kept` holds the stored coverage of the dataset.
+    The key `kept` holds the coverage that is stored with the dataset.
     """
     found(name, check_dataset)
     return as_json(await executor.long(jobs.validate, name, variant, folds, most))

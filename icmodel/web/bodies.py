@@ -46,7 +46,7 @@ PROTOCOL = Field(None, description=PROTOCOL_HELP, examples=["tcp"])
 EXTRAPOLATE = Field(
     False, description="Also answer beyond the measured range, marked extrapolated."
 )
-SEVERAL: Any = Field([], description="Names. An empty list stands for the default.")
+SEVERAL: Any = Field([], description="List of names. An empty list stands for the default.")
 
 
 class Body(BaseModel):
@@ -67,7 +67,7 @@ def labelled(name: str, *examples: object) -> Any:
 
 
 def words_of(body: Body, kind: type[Any]) -> dict[str, Any]:
-    """Convert a request to command-line texts, by field of ``kind``, a dataclass of options."""
+    """Convert a request to command-line texts. The keys are the fields of ``kind``, a dataclass of options."""
     words = {one.name: getattr(body, one.name) for one in fields(kind)}
     texts: dict[str, Any] = {n: str(word) for n, word in words.items() if word is not None}
     if "option" in texts:
@@ -120,11 +120,11 @@ class PredictBody(QuestionBody):
     )
     solve: Word | None = Field(
         None,
-        description="Parameter to find: rate, payload or cores; needs goodput.",
+        description="Find the least value that reaches the goodput: rate, payload or cores; needs goodput.",
         examples=["rate"],
     )
     goodput: Word | None = Field(
-        None, description="Goodput to carry; needs solve.", examples=["3.5 Gb/s"]
+        None, description="Goodput that the stream must reach; needs solve.", examples=["3.5 Gb/s"]
     )
 
     def extras(self) -> Extras:
@@ -203,7 +203,7 @@ class PredictSystemBody(SystemBody):
 
 
 class CheckBody(Body):
-    """Text of a system or of a use case to check."""
+    """TOML text of a system."""
 
     toml: Toml
 

@@ -1,8 +1,8 @@
 """Guard of the server: checks of host, token and origin, limits of requests, and security headers.
 
 The guard runs before every route. It reads the whole body within `BODY_S`, so no route waits for a slow client. It
-refuses requests from pages of other sites; the browser names the site in Origin or Sec-Fetch-Site. It also refuses
-requests for another host.
+refuses requests whose Host header names another host, and requests from pages of other sites. A browser names the site
+of the page in the header Origin or Sec-Fetch-Site.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Guard:
                 await Problem(500, sentence).response()(scope, receive, send_guarded)
 
     def check_origin(self, scope: Scope, headers: Headers) -> None:
-        """Refuse a request of another site.
+        """Refuse a request to another host, or from a page of another site.
 
         Raises
         ------

@@ -34,7 +34,7 @@ Name = Annotated[str, Query(max_length=200)]
 
 
 class Section(Body):
-    """Section of a page: a title, and blocks as in the reports. Each block has its kind."""
+    """Section of a page: a title, and blocks as in the reports. Each block states its kind."""
 
     anchor: str
     title: str
@@ -91,7 +91,7 @@ class ComparisonBody(Body):
 
 
 class ValidationBody(Body):
-    """Dataset to validate, and variant of the model. The default variant is that of the dataset."""
+    """Dataset to validate, and variant of the model. By default, it is the default variant of the dataset."""
 
     dataset: Word
     variant: str = Field("", max_length=40)

@@ -79,7 +79,7 @@ def listen(host: str, port: int | None) -> socket.socket:
     Raises
     ------
     ReportError
-        If the address or the port cannot be used.
+        If the server cannot listen on the address or the port.
     """
     if port is not None and not 0 <= port < 2**16:
         raise ReportError(

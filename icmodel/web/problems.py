@@ -52,7 +52,7 @@ FIXES = {
     "model_type": "give an object",
     "model_attributes_type": "give an object",
 }
-"""Type of a mistake in pydantic -> its fix, with limits that pydantic inserts."""
+"""Type of a mistake in pydantic -> advice for its fix. Placeholders stand for limits that pydantic states."""
 EXAMPLES: dict[str, Any] = {
     name: field.examples[0]
     for body in vars(bodies).values()
@@ -85,7 +85,7 @@ SCHEMAS: dict[str, Any] = models_json_schema(
 def answers(model: Any, *further: int) -> dict[int | str, dict[str, Any]]:
     """Describe the answer and the problems of a route for the OpenAPI document.
 
-    ``further`` are statuses of this route, besides those of every route.
+    ``further`` are the HTTP statuses of this route, in addition to the statuses of every route.
     """
     content = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="ProblemDetails")}}}
     described: dict[int | str, dict[str, Any]] = {
@@ -144,7 +144,7 @@ def body_problem(errors: Sequence[Any], body: object = None) -> Problem:
     Parameters
     ----------
     errors : sequence
-        Errors of pydantic. The place of an error has keys of the body, and names of types.
+        Errors of pydantic. The place (``loc``) of an error is a path: keys of the body, and names of types.
     body : object
         Parsed body of the request.
     """

@@ -41,7 +41,7 @@ The page loads the style sheet from a file, since its Content-Security-Policy al
 
 
 def refusal(error: IcmodelError) -> bytes:
-    """Return the mistakes of a text as JSON, each with its line. An unknown line is null."""
+    """Return an error and the mistakes of a text as JSON, each mistake with its line. An unknown line is null."""
     told = problem_of(error)
     mistakes = told.mistakes or (Mistake(told.detail),)
     return body_of({"error": told.detail, "mistakes": [one._asdict() for one in mistakes]})
@@ -72,7 +72,7 @@ def usecase_page(toml: str, dataset: str, candidate: str, strict: bool) -> bytes
 
 
 def compare_page(usecase: str | None, toml: str | None) -> bytes:
-    """Return the page of a use case on every interconnect: a table, measurements, and reasons."""
+    """Return the page that compares all interconnects for a use case: a table, measurements, and reasons."""
     try:
         found = compare_interconnects(usecase_of(usecase, toml))
     except IcmodelError as error:

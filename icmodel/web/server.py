@@ -77,7 +77,7 @@ def make_app(place: Place, executor: Executor | None = None) -> FastAPI:
 
 
 class _Application(FastAPI):
-    """Application with an OpenAPI document that states the schemas of problem details once."""
+    """Application. Its OpenAPI document has the schemas of problem details among its components, once for all routes."""
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document."""
@@ -106,7 +106,7 @@ async def _answer_problem(request: Request, error: Exception) -> Response:
 
 
 class Impatient(H11Protocol):
-    """Connection that closes if the head of a request does not arrive within `HEAD_S`."""
+    """Connection that is closed if the head of a request takes longer than `HEAD_S` to arrive."""
 
     deadline: asyncio.TimerHandle | None = None
 

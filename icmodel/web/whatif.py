@@ -1,4 +1,4 @@
-"""Answers of the what-if page: each number with its text, and curves along one parameter.
+"""Answers of the what-if page: each number also as text, and curves along one parameter.
 
 The page in the browser prints these texts and computes nothing.
 """
@@ -36,7 +36,7 @@ from icmodel.web.bodies import Body, in_keys
 from icmodel.web.work import warm_model
 
 MOST_QUESTIONS = 8
-"""Maximum number of questions in a request: the page's own, four pinned ones, and three more in the plot."""
+"""Maximum number of questions in a request: the page's own question, four pinned ones, and three more in the plot."""
 MOST_REQUIREMENTS = 12
 
 
@@ -62,9 +62,9 @@ class Metric(BaseModel):
 
 
 class Judged(BaseModel):
-    """Requirement of a user, and its outcome.
+    """Requirement of a user (``asked``, as typed), and its outcome.
 
-    ``limit`` is in SI units. ``problem`` is the reason why the text cannot be parsed, or empty.
+    ``limit`` is in SI units. If the typed text cannot be parsed, ``problem`` is the reason.
     """
 
     asked: str

@@ -1,8 +1,8 @@
 """Execution of requests: models in memory, short answers in threads, long ones in worker processes.
 
-A prediction takes milliseconds, so a thread computes it with a model in memory. The size of a grid is checked before
-its first prediction. An evaluation, a system or a search may take long, and cannot be interrupted. So a worker process
-with limited memory computes it, and the server kills the process after `LONGEST_S`.
+A prediction takes milliseconds, so a thread computes it with a model in memory. A thread also computes a grid, if the
+number of its points is allowed. An evaluation, a system or a search may take long, and cannot be interrupted. So a worker
+process with limited memory computes it, and the server kills the process after `LONGEST_S`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Ts = TypeVarTuple("Ts")
 MOST_DATASETS = 32
 """Maximum number of datasets, and of models, in memory."""
 LONGEST_S = 60.0
-"""Maximum time of a long answer, with its time in the queue [s]. After this time, the server kills the worker process."""
+"""Maximum time of a long answer, including the time in the queue [s]. Then the server kills the worker process."""
 MOST_MEMORY = 2 * 2**30
 """Maximum memory of a worker process [B]."""
 
@@ -150,7 +150,7 @@ class Executor:
 
 
 def prepare() -> bytes:
-    """Import the modules, and make the model, that most answers need."""
+    """Import modules and make a model, since most answers need them."""
     import icmodel.system.prediction
     import icmodel.usecase  # noqa: F401
     from icmodel.sweep import sweep
@@ -162,9 +162,9 @@ def prepare() -> bytes:
 
 
 def bounded(function: Callable[[Unpack[Ts]], T], *words: *Ts) -> T:
-    """Call a function in a worker process, with a memory limit if the operating system has one.
+    """Call a function in a worker process, with a memory limit if the operating system supports limits.
 
-    Ctrl-C in a terminal also reaches worker processes. They ignore it, and the server ends them.
+    Ctrl-C in a terminal also reaches worker processes. The processes ignore Ctrl-C, and the server ends them.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform != "win32":

@@ -1,4 +1,4 @@
-// Page of comparisons: one use case on every interconnect.
+// Page of comparisons: a use case is judged on every interconnect.
 import { fill, get, h, latest, post, problem, say, select, waiting } from "./dom.js";
 import { report } from "./blocks.js";
 import { drafts, editor } from "./editor.js";

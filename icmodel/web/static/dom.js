@@ -1,6 +1,6 @@
 // Elements, requests and texts that all pages use.
 
-/** Make an element: attributes, `on…` listeners, properties with a leading dot, and children. */
+/** Make an element with attributes and children. A key `onclick` is a listener, and a key `.value` a property. */
 export function h(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -45,7 +45,7 @@ export const get = (path) => request(path);
 export const post = (path, body) =>
   request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
-/** Return a function that runs `work`, one call at a time; of the calls made meanwhile, only the latest runs next. */
+/** Return a function that runs `work`, one call at a time. Of the calls that wait, only the latest runs next. */
 export function latest(work) {
   let running = false, next = null;
   return async function call(...given) {
@@ -64,7 +64,7 @@ export function latest(work) {
   };
 }
 
-/** Return a function that runs `work` after `pause` milliseconds without a further call. */
+/** Return a function that runs `work` once, when no further call has come for `pause` milliseconds. */
 export function settled(work, pause = 300) {
   let timer = 0;
   return (...given) => {

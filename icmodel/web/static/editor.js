@@ -5,7 +5,7 @@ const HEAD = /^\s*\[\[?\s*([\w.-]+)\s*\]\]?/;
 const NAME = /^\s*(?:name|between)\s*=\s*(.+)/;
 const QUANTITY = /([\w-]+)\s*=\s*("[0-9][^"]*"|-?[0-9][0-9_.e+-]*)(?=\s*[,}\]#]|\s*$)/g;
 const SKIPPED = new Set(["schema_version", "propagation_s_per_m"]);
-/** Edited texts without mistakes, by the name of the bundled file from which they started. */
+/** Edited texts without mistakes, by the name of the bundled file that was edited. */
 export const drafts = new Map();
 const BARE = { spellcheck: "false", autocomplete: "off" };
 

@@ -19,7 +19,7 @@ function colour(name, alpha = 1) {
 export const seriesColour = (index) => `var(${SERIES[index]})`;
 
 /**
- * Make a plot in `host`. It calls `onmove(x, done)` while the marker is dragged; its `draw(shown)` takes
+ * Make a plot in `host`. The plot calls `onmove(x, done)` while the marker is dragged. The argument of its `draw` is
  * {over, metric, log, curves, names, here, limits}.
  */
 export function plot(host, onmove) {

@@ -1,6 +1,6 @@
 // Question of the what-if page: its parameters, and its encoding in the address.
 
-/** Groups of parameters: name of the option, label, SI name, example, and whether it may be empty. */
+/** Groups of parameters: option, label, name with SI unit as suffix, example, and whether the field may be empty. */
 export const GROUPS = [
   ["Stream", [
     ["payload", "Payload", "payload_bytes", "64 KiB", false],
@@ -78,14 +78,14 @@ export function write(state) {
   return parameters.toString();
 }
 
-/** Return all questions of the page: its own, its own on other datasets or variants, and the pinned questions. */
+/** Return all questions: the page's question, the same on other datasets or variants, and the pinned questions. */
 export function questions(state) {
   const { question, others, pins } = state;
   const options = (other) => (other.dataset === question.dataset ? question.options : {});
   return [question, ...others.map((other) => ({ ...question, ...other, options: options(other) })), ...pins];
 }
 
-/** Remove the parameters that an axis varies, so that one curve serves all their values. */
+/** Remove the parameters that vary along an axis. So questions that differ only in them share one curve. */
 export function along(question, over) {
   const words = { ...question.words };
   for (const name of over === "load" ? ["rate", "requested_goodput"] : [over]) delete words[name];

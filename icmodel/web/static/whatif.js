@@ -180,7 +180,7 @@ export async function whatifPage(main, parameters, put) {
     redo.disabled = history.at === history.past.length - 1;
   }
 
-  /** Set each slider to the value that the server parsed, or to its field's placeholder if there is none. */
+  /** Set each slider to the value that the server parsed. Without a value, use the placeholder of the field. */
   function place(scenario) {
     for (const { input, slider, range, si } of Object.values(fields)) {
       if (document.activeElement === slider) continue;
@@ -262,7 +262,7 @@ export async function whatifPage(main, parameters, put) {
       rangeBar(one.low, one.value, one.high, most), h("p", { class: "span" }, one.interval, " ", basisBadge(one.basis)));
   }
 
-  /** Collapsible part of the reasons. Its content is made only while it is open or printed; it stays open when the answer changes. */
+  /** Collapsible part of the reasons. An open part stays open when the answer changes. A closed part has no content. */
   const opened = new Set(), paper = matchMedia("print");
   paper.addEventListener("change", () => own && !own.error && showWhy());
   function fold(name, title, make) {
