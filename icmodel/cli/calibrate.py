@@ -195,7 +195,7 @@ def calibrate(
 
 
 def exit_code(made: Calibration, *, has_target: bool) -> int:
-    """Return the exit code: the verdict on the use case. Without a use case, 0 if no target error was missed."""
+    """Return the exit code: the verdict on the use case. Without a use case, a missed target error is undecided."""
     verdict = made.result.progress.verdict
     if verdict:
         return {MET: 0, NOT_MET: 1}.get(verdict, UNDECIDED)

@@ -121,8 +121,8 @@ def compare(
     With --usecase, every interconnect is a row: 1 to 200 Gb/s Ethernet with TCP, UDP and ZeroMQ,
     RoCE, InfiniBand and RapidIO. A row has a verdict and its basis. If the verdict is undecided, the
     row also has the measurement that would decide. The rows use all bundled datasets, or only those
-    of --dataset. Exit codes: 0 one interconnect meets everything, 1 none meets everything,
-    3 undecided. -o FILE writes a table or JSON, or a report with a one-page summary (.pdf, .html, .md).
+    of --dataset. Exit codes: 0 at least one interconnect meets all requirements, 1 none does, 3 undecided.
+    -o FILE writes a table or JSON, or a report with a one-page summary (.pdf, .html, .md).
 
     With --rates, the interconnects are ranked at these line rates in four classes: carries the use case,
     only the hosts are undecided, measured hosts fail, impossible. Each row has the headroom, the least

@@ -311,9 +311,9 @@ def rows_table(data: Dataset, rows: list[Point]) -> Table[str]:
 
 @app.command(short_help="Check your own dataset.")
 def check(folder: Name, *, seal: Seal = False, as_json: AsJson = False) -> None:
-    """Check a dataset: every key of dataset.toml, every row of points.csv, and the seal (its hash).
+    """Check a dataset: every key of dataset.toml, every row of points.csv, and the seal (hash of points.csv).
 
-    If no other error is found, --seal writes the hash of points.csv into dataset.toml.
+    --seal writes a new seal into dataset.toml, if no other error is found.
 
     \b
     icmodel datasets check path/of/my-dataset

@@ -225,7 +225,7 @@ _PIECE = re.compile(r"[^ _/,-]+[_/,-]*[ ]?|[_/,-]+[ ]?|[ ]")
 
 
 def fit_to_width(table: Table[str], width: int) -> Table[str] | None:
-    """Narrow a table to ``width`` characters: wrap the texts in its cells. Return None if it cannot be so narrow.
+    """Narrow a table to ``width`` characters by wrapping the texts in its cells. Return None if this is impossible.
 
     The widest column is narrowed first. Numbers, and pieces of text (`_PIECE`), are not broken.
 

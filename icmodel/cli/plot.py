@@ -97,7 +97,10 @@ def plot(
 
 
 def greatest_payload(data: Dataset, protocol: str, question: Question) -> str:
-    """Return the greatest measured payload of a protocol as text: the default scenario of a plot over payload."""
+    """Return the greatest measured payload of a protocol as text.
+
+    A plot over payload marks its scenario at this payload if no payload is given.
+    """
     if question.rate is not None:
         raise ScenarioError(
             "a plot over payload keeps the requested goodput constant, and --rate alone does not "

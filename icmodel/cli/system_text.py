@@ -165,7 +165,7 @@ def parts_text(judged: Judged) -> str:
 
 
 def shortfall_lines(prediction: SystemPrediction, *, everything: bool) -> Iterator[str]:
-    """Yield a line for each group of streams of which less data may arrive than is produced.
+    """Yield a line for each group of streams whose data may not all arrive.
 
     The line states the reason for the worst stream of the group.
     """

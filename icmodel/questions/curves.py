@@ -67,7 +67,9 @@ class Form(BaseModel):
 
 
 def form(model: Model, protocol: str) -> Form:
-    """Return the contents of the what-if form for a dataset. An empty protocol stands for its default protocol.
+    """Return the contents of the what-if form for a dataset.
+
+    An empty ``protocol`` stands for the default protocol of the dataset.
 
     Raises
     ------

@@ -1,6 +1,7 @@
-"""Words of a message by its door: Python functions have parameters, the command line has options.
+"""Replacement of Python parameters in error messages by options of the command line.
 
-Messages name parameters of Python. `icmodel.web.bodies.in_keys` turns the options into keys of HTTP requests.
+Error messages of the package name parameters of Python functions. The command line shows options instead.
+`icmodel.web.bodies.in_keys` does the same for keys of HTTP requests.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ OPTIONS = {
     r'Grid\(protocols=\("(\w+)",\)\)': r"--protocol \1",
     r"SshPair\(address=\.\.\.\)": "--address",
 }
-"""Pattern of a parameter of Python in messages -> option of the command line."""
+"""Pattern of a Python parameter in an error message -> option of the command line."""
 
 
 def in_options(text: str) -> str:
-    """Replace parameters of Python by options of the command line.
+    """Replace Python parameters in an error message by options of the command line.
 
     Examples
     --------

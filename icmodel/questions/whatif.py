@@ -269,7 +269,7 @@ FIELDS = (
     ("app_recv", r"app_recv"),
     ("protocol", r"rows of|protocol"),
 )
-"""Pairs of a field of the what-if page and the pattern of its parameter in an error message."""
+"""Pairs: a field of the what-if page, and the pattern with which an error message names its parameter."""
 
 
 def field_of(message: str) -> str:

@@ -385,9 +385,9 @@ def _notes(candidate: CandidateResult) -> Iterator[str]:
 
 LATENCIES = ("latency_mean_s", "rtt_half_mean_s", "rtt_mean_s")
 CPUS = ("cpu_recv", "cpu_send", "cpu_recv_cores", "cpu_send_cores")
-"""Latency and CPU metrics to plot. Each tuple gives one plot, of the metric that has a requirement.
+"""Metrics to choose from for two plots: a latency (``LATENCIES``) and a CPU load (``CPUS``).
 
-If no metric of the tuple has a requirement, the plot shows the first metric with a value.
+A metric with a requirement is plotted. Without one, the plot shows the first metric with a value.
 """
 
 
@@ -423,7 +423,7 @@ def figures(evaluation: Evaluation) -> Iterator[Block]:
 def plotted_metrics(
     model: Model, answer: Answer, requirements: Mapping[str, Requirement]
 ) -> Iterator[tuple[str, str]]:
-    """Yield pairs of a metric to plot for one stream and the x axis of its plot.
+    """Yield the plots of one stream, as pairs of metric and x axis.
 
     The x axis can be the load only if the dataset has rows at two or more loads.
     """
@@ -470,7 +470,7 @@ def figure(walk: Profile, stream: str, metric: str, requirement: Requirement | N
 
 
 def numbers_table(spec: Spec, walk: Profile, metric: str) -> Table:
-    """Return a table of the numbers in a plot. Its rows are the x values of dataset rows and of the scenario."""
+    """Return a table of the numbers in a plot, with a row for each x value of a dataset row, and for the scenario."""
     data: dict[str, list[Row]] = spec["datasets"]
     field, points = walk.field, data.get("benchmarked", [])
     theory = {row[field]: str(row["said"]) for row in data.get("theory", [])}

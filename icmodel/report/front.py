@@ -60,7 +60,7 @@ NETWORK_BOUNDS, HOST_BOUNDS, APPLICATION_BOUNDS = (
     ("benchmark", "cpu", "packet-rate", "receiver"),
     ("application_send", "application_recv"),
 )
-"""Names of the upper bounds of a goodput that the network, the hosts and the application set."""
+"""Names of the upper bounds of a goodput: set by the network, by the hosts, and by the application."""
 
 
 # --- texts of every first page ----------------------------------------------------------------

@@ -212,7 +212,7 @@ def answering_rows(model: Model, scenario: Scenario) -> Rows:
 
 
 def _payloads(model: Model, scenario: Scenario) -> list[float]:
-    """Return the payloads to plot [B]: benchmarked, of the scenario, and evenly spaced on a log scale."""
+    """Return the payloads to plot [B]: benchmarked ones, that of the scenario, and evenly spaced ones (log scale)."""
     rows = answering_rows(model, scenario).points
     sizes = {row.payload_bytes for row in rows if row.payload_bytes is not None}
     if not sizes:
@@ -224,9 +224,9 @@ def _payloads(model: Model, scenario: Scenario) -> list[float]:
 
 
 def _loads(model: Model, here: Prediction) -> list[float]:
-    """Return the loads to plot [b/s]: evenly spaced, benchmarked, requested, and the greatest achieved load.
+    """Return the loads to plot [b/s]: evenly spaced and benchmarked loads, the request, and the greatest achieved load.
 
-    If the request is too small for a linear axis, loads on a log scale are added. They begin at a third of the request.
+    If the request is too small for a linear axis, loads on a log scale are added, from a third of the request on.
     """
     last = greatest_load_bps(model, here)
     loads = {last * (step + 1) / STEPS for step in range(STEPS)} | {last / (8 * STEPS)}

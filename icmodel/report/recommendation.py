@@ -339,7 +339,7 @@ def judged_text(verdict: Verdict) -> str:
 
 
 def value_text(verdict: Verdict) -> str:
-    """Return the value of a verdict as text; its interval if the value is unknown or undecided."""
+    """Return the value of a verdict as text. If the value is unknown or the verdict undecided, return the interval."""
     limit, estimate = verdict.requirement, verdict.estimate
     if verdict.outcome == NOT_MET and not math.isfinite(estimate.low):
         return "grows without limit"
@@ -381,7 +381,7 @@ def searched_lines(found: Recommendation) -> Iterator[str]:
     ]
     parts = [f"{search.may_meet} may meet all", *(f"{n} {what}" for n, what in left_out if n)]
     yield f"{plural(counts.all, 'design')}: {', '.join(parts)}"
-    yield "scores ignore queues, and the load of streams on each other's hosts"
+    yield "scores ignore queues, and the load of other streams on the same host"
     more = f", and {search.unchecked} more with good scores are not" if search.unchecked else ""
     yield f"{plural(search.checked, 'design')} predicted in full{more}"
 

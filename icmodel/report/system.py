@@ -300,7 +300,7 @@ def latency_parts(
 def changes(found: SystemPrediction, groups: Groups) -> Iterator[str]:
     """Yield sentences on changes and measurements that would change the verdict on a system."""
     if not groups:
-        yield "A requirement, or a rate of a stream; without both, nothing can be judged."
+        yield "State a requirement, or the rate of a stream: without either, nothing can be judged."
         return
     worst = next(iter(groups.values()))[0]
     if found.verdict == MET:
@@ -314,7 +314,7 @@ def changes(found: SystemPrediction, groups: Groups) -> Iterator[str]:
             yield f"“{name}” at {about(some[0])}: {_remedy(found, some[0])}."
     count = sum(some[0].verdict.outcome == UNDECIDED for some in groups.values())
     if count:
-        yield f"Measurements of such hosts would decide {plural(count, 'open requirement')}."
+        yield f"Measurements of the system's hosts would decide {plural(count, 'open requirement')}."
 
 
 def _remedy(found: SystemPrediction, one: Judged) -> str:
@@ -385,7 +385,7 @@ def doubts(found: SystemPrediction, groups: Groups, problems: Iterable[Finding])
     bounded = [name for name, one in worst.items() if one.by_bound]
     if bounded:
         names = ", ".join(f"“{name}”" for name in bounded)
-        yield f"A worst-case bound decides {names}. It holds while sources keep their period."
+        yield f"A worst-case bound decides {names}. The bound holds as long as sources keep their period."
     yield from (f"The check found: {problem.text}" for problem in problems)
     yield from found.notes
     yield from (f"The system file: {one}" for one in found.system.known_limits)

@@ -86,7 +86,7 @@ def page(found: Validation, masthead: Masthead = PLAIN, file: str = "") -> Page:
     )
     return Page(
         title=f"{data.id}: validation of {found.variant}",
-        question=f"Do the 90 % intervals of {found.variant} contain left-out rows, and how large are its errors?",
+        question=f"Does {found.variant} predict left-out rows within its 90 % intervals, and how large are its errors?",
         basis=f"{data.title} ({data.id}), variant {found.variant}",
         answer=conclude(found, judged),
         sections=tuple(sections),
@@ -197,7 +197,7 @@ def _front(found: Validation, judged: Sequence[JudgedScore], line: str) -> Front
             )
         )
     columns = ("metric", "median error", "covered", "required", "margin", "based on", "verdict")
-    caption = "Share of left-out rows inside their 90 % interval, the worst first. Below each is its 95 % interval"
+    caption = "Share of left-out rows inside their 90 % interval, the worst first. Below each share is its 95 % interval"
     doubts = [
         f"{metric_name(score.metric)}, {trial.kind}: {plural(score.unanswered, 'left-out row')} without an answer."
         for trial, score, _ in sorted(judged, key=lambda one: -one[1].unanswered)

@@ -230,7 +230,7 @@ class _Plot:
         field : str
             Data field with the name of a point's legend entry.
         *first : dict
-            Conditions that come before those for legend entries.
+            Conditions to test first, before the legend entries.
         """
         shaded = [
             {"test": f"datum.{field} === '{name}'", "value": SHADES[int(str(row["shade"]))]}

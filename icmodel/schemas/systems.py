@@ -108,7 +108,7 @@ class Bound(Part):
 
 
 class Arrival(Part):
-    """Verdict on the arrival of all data of a stream, with the reason."""
+    """Verdict on whether all data of a stream arrive, with the reason."""
 
     outcome: Outcome
     why: str
@@ -200,7 +200,7 @@ class OpenRequirement(JudgedRequirement):
 
 
 class NearestRequirement(JudgedRequirement):
-    """Requirement that no design meets. The verdict is for one stream and the choice nearest to the limit."""
+    """Requirement that no design meets, with the verdict for the stream and the choice nearest to the limit."""
 
     stream: str
 

@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]
 BLOCK = 20_000
 """Maximum number of rows in one call of a model."""
 MODEL = ("dataset", "variant")
-"""Columns of a sheet with the dataset and the variant of each row."""
+"""Names of the columns that state the dataset and the variant of a row."""
 COUNTS = ("cores", "switches", "endpoints")
 
 
@@ -55,9 +55,9 @@ def answer_sheet(
     variant : str, optional
         Variant for rows without a variant. Default: the dataset's default variant.
     extrapolate : bool
-        Whether to answer questions outside the measured range, marked ``extrapolated``.
+        Whether to answer questions outside the measured range. Such answers have the basis ``extrapolated``.
     cache : bool
-        Whether fits of ``hybrid`` are cached for the user.
+        Whether fits of the variant ``hybrid`` are read from the user's cache folder, and stored there.
     progress : callable, optional
         Function of the number of answered rows and the total number of rows.
 

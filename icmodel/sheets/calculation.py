@@ -99,7 +99,7 @@ class Calculation:
     # --- look-ups -----------------------------------------------------------------------------
 
     def write_lookups(self) -> None:
-        """Write the look-up sheets (tables, configurations, protocols, lists), and define a name for each column."""
+        """Write the look-up sheets (tables, configurations, protocols, lists). Each column becomes a named range."""
         found = self.found
         self._write_table(TABLES, "t_", TABLE_COLUMNS, found.rows)
         for sheet, prefix, records in (
@@ -124,7 +124,7 @@ class Calculation:
         rows: Sequence[Sequence[Cell]],
         counts: Sequence[int] = (),
     ) -> None:
-        """Write a look-up sheet, and define a name for each of its columns.
+        """Write a look-up sheet, and make each of its columns a named range.
 
         ``counts`` has the lengths of the columns; by default each column has a value in every row.
         """

@@ -21,7 +21,7 @@ KEYS = {
     "verdicts": {"requirement", "outcome", "estimate"},
     "sources": {"line", "metric", "value", "source"},
 }
-"""Sheet -> keys of a mapping in the document. Each mapping with these keys fills one row of the sheet."""
+"""Sheet -> keys that identify its rows. Each mapping in the document with these keys becomes a row of the sheet."""
 NAMES = ("name", "stream", "group", "device", "system", "id")
 """Keys that can name an item of a list in a JSON document."""
 SUMMARY = ("usecase", "dataset", "datasets", "variants", "searched", "notes", "asked")
@@ -132,7 +132,8 @@ def ground_rows(
 ) -> Iterator[tuple[Cell, ...]]:
     """Yield the datasets of an answer with their checksums, and each requirement with its stated source.
 
-    They are the sources if the document lists no used rows. An evaluation has one dataset; a system has any number.
+    If the document lists no used dataset rows, these rows become the sheet ``sources``. An evaluation has one dataset; a
+    system has any number.
     """
     own, datasets = document.get("dataset"), document.get("datasets")
     if isinstance(own, Mapping):

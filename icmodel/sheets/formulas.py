@@ -48,7 +48,7 @@ from icmodel.theory.infiniband import WORD_BYTES, RdmaFraming
 INFINITE = f"{INFINITY:g}"
 """Infinity as text in a formula."""
 ENDS = ("value", "low", "high")
-"""The three numbers of an estimate in the names of steps: its value, and both ends of its interval."""
+"""Parts of step names for the three numbers of an estimate: its value, and both ends of its interval."""
 LONGEST_LITERAL = 200
 """Maximum number of characters of a text in a formula; Excel allows 255."""
 
@@ -289,7 +289,7 @@ def wire_steps(framing: object) -> Iterator[Step]:
 OPPOSITE = {"value": "value", "low": "high", "high": "low"}
 GOODPUT, LOSS, FRAMES = "goodput_bps", "loss_rate", "frames_per_s"
 NAMES = {BEST: "best", GOODPUT: "unlimited", LOSS: "overload loss", LIMITED_LOSS: "limited loss"}
-"""Table of the law (model variant) `corrected` -> its name in the names of steps."""
+"""Table of the law (model variant) `corrected` -> word for this table in the names of steps."""
 LOOK_UP = """
 {table} row = IF({surface}=0,0,MATCH(({surface}*{slots}+{slot})*{SCALE}+MIN([bytes],{most_bytes}),t_key,1))
 {table} value = IF(IF([{table} row]=0,FALSE,ISNUMBER(INDEX(t_value,[{table} row]))),

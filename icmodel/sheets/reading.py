@@ -22,7 +22,7 @@ LAST_ROW, LAST_COLUMN = 2**20, 2**14
 PIECE_BYTES = 2**20
 """Number of bytes that are unpacked at a time."""
 REFERENCE = re.compile(rb"""[\s<]r\s*=\s*["']([A-Za-z]*)([0-9]+)["']""")
-"""Pattern of a reference in the XML of a sheet: column letters (missing in rows) and row number."""
+"""Pattern of a reference in the XML of a sheet: to a cell, such as ``r="B7"``, or to a row, such as ``r="7"``."""
 CELL = re.compile(rb"<c[\s/>]")
 """Pattern of the start of a cell. A cell may have no reference."""
 COUNT = re.compile(rb"""[\s<](?:uniqueC|c)ount\s*=\s*["']\s*\+?([0-9]+)""")

@@ -539,11 +539,11 @@ HOW_TO_READ = (
     ),
     (
         "",
-        "The tables sheet holds a polynomial for each range of payload and load. The configurations sheet has the surface for each protocol, number of cores and number of switches.",
+        "The tables sheet holds a polynomial for each range of payload and load. The configurations sheet states which polynomials hold for each protocol, number of cores and number of switches.",
     ),
     (
         "",
-        "To answer many questions, copy row 3 of the calculation sheet down and type over its first nine columns.",
+        "To answer many questions, copy row 3 of the calculation sheet down, and type over the first nine columns of the copies.",
     ),
     (
         "left out",

@@ -128,7 +128,7 @@ class Guard:
         return any(secrets.compare_digest(one.encode(), own) for one in given)
 
     def first_visit(self, request: Request) -> RedirectResponse:
-        """Answer the link with the token: set a cookie, and redirect to the address without the token.
+        """Answer the first request, whose address contains the token. Set a cookie, and redirect without the token.
 
         Raises
         ------
