@@ -1,9 +1,9 @@
 """Choose the next runs of a calibration, from surfaces fitted to the values measured so far.
 
-By default, the gain of a candidate run is the reduction of the expected error over the domain, the runs at which errors
-are judged.  With a use case, the gain is the expected number of undecided requirements that the run would decide.  Both
-gains have a closed form, since the variance of a Gaussian process does not depend on the measured value.  The runs of a
-batch are chosen one by one; each choice treats the runs chosen before as measured.
+The domain is the set of runs at which errors are judged.  By default, the gain of a candidate run is the reduction of
+the expected error over the domain.  With a use case, the gain is the expected number of undecided requirements that the
+run would decide.  Both gains have a closed form, since the variance of a Gaussian process does not depend on the
+measured value.  The runs of a batch are chosen one by one; each choice treats the runs chosen before as measured.
 
 A surface is a process of `icmodel.fits`: costs per frame, byte and packet, and a Gaussian process over the
 residuals.  Predictions and scores come from the model, not from surfaces.

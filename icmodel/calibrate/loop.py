@@ -48,8 +48,8 @@ class Request:
     Raises
     ------
     CalibrationError, UseCaseError, DatasetError
-        If the settings are impossible or cannot decide any requirement of the use case, if the use case does not exist,
-        or if the folder's name cannot be a dataset's id.
+        If the settings are impossible, or cannot decide any requirement of the use case. If the use case does not
+        exist. If the folder's name cannot be a dataset's id.
     """
 
     folder: Path

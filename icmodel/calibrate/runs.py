@@ -275,8 +275,8 @@ def pilot(settings: Settings) -> Run:
 def first_runs(runs: Sequence[Run], settings: Settings) -> list[Run]:
     """Choose the runs of the first step of a calibration, all at unlimited load.
 
-    On each side of a curve's first packet break, one run has the least payload of that side, one the middle and one the
-    greatest.  Their results give the capacity at each payload.
+    On each side of a curve's first packet break, three runs are chosen: with the least, the middle and the greatest
+    payload of that side.  Their results give the capacity at each payload.
     """
     found: list[Run] = []
     for curve in curves([run for run in runs if run.unlimited]):

@@ -266,8 +266,8 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     Raises
     ------
     RecordError
-        If hardware or software differs between records, if a setting differs without an MTU or label that explains the
-        difference, or if runs of one point have different lengths.  Properties in ``apart`` may differ.
+        If hardware or software differs between records.  If a setting differs, and neither the MTU nor a label explains
+        the difference.  If runs of one point have different lengths.  Properties in ``apart`` may differ.
     """
     if LENGTH not in apart:
         _check_lengths(records)
@@ -275,7 +275,7 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     names = sorted({name for one in found for name in one})
     differing = [name for name in names if len({one.get(name, "none") for one in found}) > 1]
 
-    # MTU and labels explain a setting if each combination of their values occurs with one value of the setting.
+    # MTU and labels explain a setting if each combination of their values occurs with only one value of the setting.
     reasons = [
         tuple((key, str(record.point[key])) for key in sorted(record.point) if key not in OPTIONS)
         for record in records

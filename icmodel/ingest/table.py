@@ -300,7 +300,7 @@ def read_table(source: Source, columns: ColumnMap) -> list[Result]:
     places = {name: header.index(name) for name in columns.columns}
     results = []
     for line, row in enumerate(rows[first:], start=first + 1):
-        # Extra cells mean that a delimiter split a number or text, which shifted the cells after it.
+        # Extra cells mean that a number or text contains the delimiter, so that the cells after it are shifted.
         require(
             not any(cell.strip() for cell in row[len(header) :]),
             f"line {line} has {len(row)} cells under {len(header)} names: a number or text contains the "

@@ -103,7 +103,7 @@ def too_late(system: System) -> tuple[TooLate, ...]:
             and stream.producer.kind == SAMPLES  # all messages are made at the same time
             and (
                 limit.metric == MESSAGE_LATENCY or wanted.of == MESSAGE
-            )  # any payload may split a frame
+            )  # a limit on frames does not limit a message of several frames
         }
         for port, streams in streams_by_port.items():
             here = [stream for stream in streams if stream.multicast_key in bits]

@@ -94,8 +94,7 @@ class SharedInterface:
     def is_full(self, capacities_bps: Mapping[str, Fraction], derived: Derivations) -> bool:
         """Whether the streams need more goodput than the interface carries; streams of unknown capacity do not count.
 
-        Frames of all streams then wait in the queue of the interface, even frames of a stream that gets the goodput it
-        needs.
+        If they do, frames of all streams wait in the queue of the interface, even of a stream with enough goodput.
         """
         parts = (
             n * needed_goodput(name, derived).value / float(capacities_bps[name])

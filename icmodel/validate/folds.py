@@ -411,7 +411,7 @@ def answers(
         model = Model(fold.train, variant, cache=False, constants=constants)
     except IcmodelError as error:
         return tuple(absent(str(error)) for _ in fold.test)
-    # A copy holds its texts, but not the model. The model takes 130 MB for a fold of lab-1g-2026.
+    # Copy the estimates, so that they do not keep the model in memory (130 MB for a fold of lab-1g-2026).
     found = tuple(replace(one) for one in answers_of(model, fold.train, fold.test, metrics))
     if model.variant == "hybrid":
         del model
