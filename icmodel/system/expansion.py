@@ -52,13 +52,13 @@ _USUAL_CABLES: Mapping[str, type[AnyFraming]] = {
 NAMES: tuple[Place, ...] = (("devices", None, "name"), ("switches", None, "name"))
 """Places (paths of values in a file) that hold the names of nodes."""
 ANY_LINK: Place = ("links", None, "ends")
-"""Place (path of a value in a file) that stands for the ends of any link; no file has this key.
+"""Place (path of a value in a file) that stands for the ends of any link; no file contains this path.
 
 If a link is left out because of a mistake, this place is marked as unknown. Later faults about nodes
 without a link are then left out.
 """
 ALL_LINKS: tuple[Place, ...] = (ANY_LINK, ("devices", None, "links"), ("switches", None, "links"))
-"""Places (paths of values in a file) that stand for the links of any node; no file has these keys.
+"""Places (paths of values in a file) that stand for the links of any node; no file contains these paths.
 
 If a link is left out because of a mistake, these places are marked as unknown. Later faults about missing
 routes are then left out.
@@ -87,7 +87,7 @@ def expand_sound_part(
 ) -> System:
     """Make a system from the valid part of a document, and add the mistakes of the rest to ``mistakes``.
 
-    The system lacks every link and stream that has a mistake. For a valid document, the system is that of `expand`.
+    The system lacks every link and stream that has a mistake. For a valid document, the result equals that of `expand`.
 
     Raises
     ------
@@ -411,7 +411,7 @@ def members(name: str, count: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Nodes by name. In a system file, the name of a group stands for all its members, that of a member for itself."""
+    """Nodes by name. A group's name stands for all its members, and a member's name for a single node."""
 
     members: dict[str, tuple[str, ...]] = field(default_factory=dict)
 

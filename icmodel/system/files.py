@@ -321,7 +321,7 @@ def _bundled_folder() -> Path:
 
 
 def system_schema() -> Mapping[str, Any]:
-    """JSON Schema of a system file; each quantity has two keys, a number in SI or a text with a unit."""
+    """JSON Schema of a system file; each quantity has two keys: one for a number in SI, one for a text with a unit."""
     return SystemDocument.model_json_schema()
 
 

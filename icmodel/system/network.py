@@ -352,7 +352,7 @@ class Stream:
     def core_time_per_bit_s(self, device: Device, side: str) -> tuple[float, float]:
         """Least and greatest core time that a device states for each bit of goodput [s].
 
-        The greatest time counts the last frame of each message as a frame, even if it is short. ``side`` is
+        The greatest time counts the last frame of each message as a whole frame, even if it is short. ``side`` is
         ``send`` or ``recv``; the application's work at this side is included.
         """
         application_s = device.app_send_s if side == "send" else device.app_recv_s

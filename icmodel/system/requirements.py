@@ -32,10 +32,10 @@ NOTHING: Derivations = FrozenMapping({})
 
 
 def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations:
-    """Derive the numbers of a use case, such as the goodput of a stream, for the streams of a system.
+    """Derive the numbers of a use case, such as the goodput of a stream, from the streams of a system.
 
-    If the system has a stream of the same name, the numbers follow from its traffic source in the system. If
-    use case and system give a stream different kinds of source, the numbers of this stream are left out.
+    If a stream of the use case has no stream of the same name in the system, its numbers follow from the use case.
+    If use case and system give a stream different kinds of source, the numbers of this stream are left out.
     `stream_requirements` then adds a mistake for each limit that names a left-out number.
     """
     tables = {table.name: table for table in document.streams}

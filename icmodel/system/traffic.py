@@ -90,8 +90,8 @@ class Packed:
     Parameters
     ----------
     ratio : float
-        Least bits on the line for each useful bit, in the long run. If frames may be merged, this is the
-        ratio of full packets. Otherwise it is the ratio of a message, whose last frame may be short.
+        Least number of bits on the line for each useful bit, in the long run. If frames may be merged, this is
+        the ratio of full packets. Otherwise it is the ratio of a message, whose last frame may be short.
     gap_bits : float
         Gap at the end of each packet, after which the next packet may begin [b]. The packet has arrived
         before the gap. So the gap counts in loads and rates, but not in a delay.

@@ -381,8 +381,8 @@ def fifo_leftover_service(
     proposition 6.4.1, after Cruz). If alpha is one bucket (burst b, rate r) and beta one rate-latency curve
     (rate R, latency T), ``theta = T + b/R`` leaves rate ``R - r`` and latency theta.
 
-    Otherwise three values of theta are tried: the times until the first bucket's burst, the last bucket's burst,
-    and all arrivals are served. The theta with the least delay of the flow ``own`` is kept.
+    Otherwise up to three values of theta are tried: the times until the burst of the first bucket, the burst of
+    the last bucket, and all arrivals are served. The theta with the least delay of the flow ``own`` is kept.
     """
     if not cross_traffic.buckets:
         return ServiceCurve(())

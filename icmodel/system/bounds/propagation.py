@@ -239,10 +239,10 @@ class Queue:
 
     @cached_property
     def longest_waits(self) -> list[list[tuple[float, float]]]:
-        """Points of the arrival curve (time [s], bits [b]) with long waits, one list for each service curve.
+        """For each service curve, points of the arrival curve with long waits, as pairs of time [s] and bits [b].
 
-        Each list has the first burst. For a service curve of one piece, the list also has the point with the
-        longest wait.
+        The first point is the burst. For a service curve of one piece, the second is the point with the longest
+        wait.
         """
         points = self.arrival.breakpoints()
         return [

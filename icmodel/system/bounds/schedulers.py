@@ -116,7 +116,7 @@ def _leftover_of_other_classes(line: ServiceCurve, own: int, traffic: Traffic) -
 def strict_priority_service(line: ServiceCurve, own: int, traffic: Traffic) -> ServiceCurve:
     """Service curve of a class under non-preemptive strict priority (IEEE 802.1Q-2018 §8.6.8.1).
 
-    Let ``beta`` be the service curve of the line, and ``alpha`` an arrival curve. The curve is
+    Let ``beta`` be the service curve of the line, and ``alpha`` the arrival curve of a class. The result is
     ``[beta(t) - sum of alpha of higher classes - longest packet of lower classes]+`` (Bouillard,
     Boyer, Le Corronc, *Deterministic Network Calculus*, 2018, §7.3.2).
     """
@@ -271,10 +271,10 @@ def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traff
     up to one longest packet at its end. If the gate of a lower class was already open before an opening, a
     packet of that class may occupy the line at the beginning of the opening.
 
-    From any given moment on, the service of a periodic gate grows like a staircase: with pauses. The service curve
-    is a rate-latency curve below the staircases of all moments. Its rate is the line rate times the usable share
-    of the cycle. Its latency is the least latency that keeps the curve below these staircases. Zhao, Pop,
-    Craciunas (IEEE Access 6, 2018, §IV) use the staircase itself.
+    Service from a given moment on grows like a staircase, since it pauses while the gate is closed. The result is a
+    rate-latency curve below the staircases of all moments. Its rate is the line rate times the usable share of the
+    cycle. Its latency is the least latency that keeps the curve below these staircases. Zhao, Pop, Craciunas
+    (IEEE Access 6, 2018, §IV) use the staircase itself.
 
     While a class waits and its gate is open, the line never idles. It sends that class, higher classes,
     or one packet of a lower class that was already on the line. So a waiting class gets the open time, less

@@ -1,10 +1,10 @@
 """Worst-case bounds of a system: producers become arrival curves, and ports become servers.
 
-If the producer of a stream keeps its period, the stream's bound holds for all its packets in the network. A device that
-states its latency adds its greatest stated time. For other hosts, the bound adds a measured time: the greatest latency
-without other traffic, minus the least time of the measured network. If no greatest latency was measured, the bound
-covers only the network and the stated times. The result lists the covered parts. A host may hold frames back, and then
-send them closer together than the period; the arrival curves include this.
+If the producer of a stream keeps its period, the bound of the stream holds for all packets in the network. A device
+that states its latency adds its greatest stated time. For other hosts, the bound adds a measured time: the greatest
+latency without other traffic, minus the least time of the measured network. If no greatest latency was measured, the
+bound covers only the network and the stated times. The result lists the covered parts. A host may hold frames back, and
+then send them closer together than the period; the arrival curves include this.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class WorstCase:
     why: str = ""
 
     def of(self, name: str) -> LatencyBound | None:
-        """Latency bound of the stream with the given name [s], hosts included if known; ``None`` if there is no bound."""
+        """Latency bound of the named stream [s], hosts included if known; ``None`` if there is no bound."""
         bound, hosts = self.network.get(name), self.hosts
         if bound is None or not math.isfinite(bound.value_s):
             return None

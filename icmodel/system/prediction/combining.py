@@ -1,7 +1,7 @@
 """Combine the results of all stages: predictions of streams, of links and of devices.
 
-A stream has its goodput, its latency, whether all its data arrive, and its latency bound. A link has the load and queue
-of both directions. A device has the load of its processor.
+The prediction of a stream has its goodput, its latency, its latency bound, and whether all its data arrive. The
+prediction of a link has the load and queue of both directions. The prediction of a device has the processor load.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ class _StreamResults:
         """
         stream, most_s = self.stream, math.inf if bound is None else bound.value_s
         covers = set() if bound is None else set(bound.covers)
-        # frames that hosts drop have no time; frames that they hold back take longer
+        # frames that hosts drop have no latency; frames that hosts hold back take longer
         held_back = TAKEN in covers and self.share.elastic
         hosts_too = bound is not None and NETWORK not in covers and not held_back
         if bound is not None and bound.whole and hosts_too:

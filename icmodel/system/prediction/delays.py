@@ -1,4 +1,4 @@
-"""Delays that path and queues add to the latency of each stream. This latency comes from its dataset or devices."""
+"""Delays that path and queues of a system add to the latency from a dataset, or from devices that state it."""
 
 from __future__ import annotations
 
@@ -249,13 +249,12 @@ def added_latencies(
 
 
 def bunched_ports(system: System, worst_s: Floats) -> set[str]:
-    """Ports on the paths of streams whose frames may come in bunches.
+    """Ports at which frames may come in bunches.
 
     Two frames come closer if the first is delayed more than the second. Waits at ports are computed for
-    frames that keep their distance. These waits hold until the range of the delays reaches the fraction
-    `BUNCHED` of the distance. The range is that of the latency that a sender states. Behind a gate, it
-    includes the time for which the gate is closed. Behind a port with bunches, it includes the longest wait
-    of the stream.
+    frames that keep their distance. These waits hold until the range of a delay reaches the fraction
+    `BUNCHED` of the distance. Three delays are compared with this limit: the latency that the sender states, the
+    time for which a gate is closed, and the longest wait of a stream behind a port with bunches.
 
     Parameters
     ----------

@@ -153,7 +153,7 @@ def congested_latency(own: Estimate, ratios: Sequence[float], together: int = 1)
     own : Estimate
         The latency of the stream alone at an unlimited rate [s].
     ratios : sequence of three floats
-        Goodput of the stream alone over the goodput it gets, for value, low and high of the latency.
+        Goodput of the stream alone, divided by the goodput it gets, for value, low and high of the latency.
     together : int
         Number of elastic streams that fill the port together.
     """

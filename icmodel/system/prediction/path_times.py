@@ -53,7 +53,7 @@ class PathTimes:
     application_s : float
         Time of the applications at source and sink for a frame.
     bucket_s : float
-        Longest wait for an empty token bucket. The bucket was full in the dataset's measurement.
+        Longest wait because a token bucket is empty. In the dataset's measurement, the bucket was full.
     shifts_s : dict
         Cause -> time to add to the dataset's latency; causes are the application, switches and cables.
     contained_s : float
@@ -409,10 +409,10 @@ def pipelined_s(
     Propagation in cables and latencies of switches are not included.
 
     A packet enters a line after two events: the packet has arrived, and the previous packet and its gap
-    have been sent. Consider the moment at which the last of equal packets enters line i. This moment is a
-    maximum over all lines j up to i. In the term of j, the first packet enters line j and goes on to line i. The
-    other packets follow at the rate of the slowest line between j and i. The maximum is the longest path
-    through a permutation flow shop (S. M. Johnson, Optimal two- and three-stage production schedules,
+    have been sent. The moment at which the last of n equal packets enters line i is a maximum over all lines j
+    up to i. The term of line j is a sum of three times: until the first packet enters line j, until this packet
+    reaches line i, and until the slowest line from j to i has sent n - 1 packets. The maximum is the longest
+    path through a permutation flow shop (S. M. Johnson, Optimal two- and three-stage production schedules,
     Naval Research Logistics Quarterly 1, 1954).
 
     Parameters

@@ -402,7 +402,7 @@ def _waits_of(
     Parameters
     ----------
     burst_arrives_s : array (crossings,)
-        Time from the first to the last packet of the stream's burst, which delays other streams [s].
+        Time from the first to the last packet of the burst with which the stream delays other streams [s].
     at_once : Waits
         Waits if all packets of a burst arrive at one moment.
     blocked : array (crossings, 3)

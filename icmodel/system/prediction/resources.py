@@ -176,10 +176,10 @@ def is_elastic(stream: Stream) -> bool:
 
 
 def sent_with(streams: Sequence[Stream]) -> Ints:
-    """Index of the stream whose packets the sender transmits for each stream, array (streams,).
+    """For each stream, index of the stream that the sender sends in its place, array (streams,).
 
-    For a multicast copy, this is the first stream of the same set at the same sending port. Other streams
-    have their own index.
+    For a multicast copy, this is the first copy of the same set at the same sending port. For every other stream, it
+    is the stream itself.
     """
     first: dict[tuple[object, ...], int] = {}
     sent = [first.setdefault((*one.multicast_key, one.path[0]), k) for k, one in enumerate(streams)]
@@ -273,9 +273,9 @@ def _cores(
 ) -> Iterator[Hop | None]:
     """Yield the processor resources of a stream at one host: all cores of the host, and the stream's own cores.
 
-    If a dataset answers for the stream, it includes the application's work, and the limit of the stream's own cores.
-    Without a dataset, only the application's work or the stated core time of the device is known. If the device states
-    a least and a greatest core time, the greatest counts. A core handles one frame at a time.
+    The answer of a dataset includes the application's work, and the limit of the stream's own cores. Without a
+    dataset, only the application's work or the stated core time of the device is known. If the device states a least
+    and a greatest core time, the greatest counts. A core handles one frame at a time.
     """
     device = system.devices[stream.source if side == "send" else stream.sink]
     goodput_bps = float(alone.value("goodput_bps")[index])
@@ -376,8 +376,9 @@ def _discipline(
 def gate_limit(system: System, packets: Packing, stream: Stream) -> tuple[float, str]:
     """Greatest goodput of a stream alone through the gates of its ports [b/s], and the port that limits it.
 
-    Classes with packets of several sizes share the whole time of their windows. But a stream gets at most the
-    time of its own whole packets that fit. The goodput is infinite without gates.
+    In a window, a single stream sends only as many whole packets as fit. `usable_windows` counts the whole window if
+    its classes have packets of several sizes. So this function counts the packets of the stream alone. The goodput is
+    infinite without gates.
     """
     least = math.inf, ""
     for name, link in zip(stream.path, system.links_of(stream), strict=True):
@@ -496,7 +497,7 @@ class StreamShare:
 
     @property
     def uneven_loss(self) -> tuple[float, float]:
-        """Possible loss and gain of a stream without back-pressure at a full queue, per unit of fair rate.
+        """Possible loss and gain of a stream without back-pressure at a full queue, as fractions of its fair rate.
 
         A full queue drops every frame that comes. The phases of periodic streams decide whose frames are
         dropped: one stream may lose the whole excess, and another stream nothing.
@@ -539,7 +540,7 @@ def stream_shares(shared: SharedResources, allocation: Allocation) -> list[Strea
     fair_bps = np.divide(equal, usage, out=np.full(path.shape, np.inf), where=full)
     fair_bps = fair_bps.min(axis=1, initial=np.inf)
 
-    # fraction of its packets that the ports of a stream pass
+    # fraction of a stream's packets that its ports pass
     before_bps = allocation.arriving_bps
     after_bps = np.column_stack([before_bps[:, 1:], allocation.rate_bps])
     ports = np.array([key.kind == PORT for key in shared.keys] + [False])

@@ -1,4 +1,4 @@
-"""Throughput of a system: share its resources among the streams, and ask the datasets for each beside other streams."""
+"""Throughput of a system: share the resources among its streams, then ask the datasets for streams beside others."""
 
 from __future__ import annotations
 
@@ -127,8 +127,9 @@ def throughput(
         one_queue = shared_resources(system, packets, requested, capacity_bps, at_port)
         one_queue_shares = stream_shares(one_queue, one_queue.allocate(offered_bps, windows))
 
-    # share again while senders send the most they can: the queues are those above, hosts are as fast as datasets
-    # and stated core times allow, processors serve senders first, and lossy streams send at the high end of their rates
+    # share again while senders send the most they can: streams queue as in the case above, hosts are as fast as
+    # datasets and stated core times allow, processors serve senders first, and lossy streams send at the high end of
+    # their rates
     most_bps = np.fmax(np.fmin(requested.ends("sent_bps")[2], limited_bps), offered_bps)
     most_bps = np.where(elastic, offered_bps, most_bps)
     highs_bps = np.fmax(fastest.ends("goodput_bps")[2], requested.ends("goodput_bps")[2])
