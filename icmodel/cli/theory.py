@@ -266,7 +266,7 @@ class Link:
             filled = [size for size in sizes if size >= first]
             if not filled:
                 raise ScenarioError(
-                    f"no payload of {item!r} fills its packets: add a number of values, such as "
+                    f"no payload in {item!r} fills its last packet: add a number of values, such as "
                     f"{item}:25"
                 )
             return filled
