@@ -89,7 +89,7 @@ class FoldChoice:
     )
     most: str | None = option_field(
         "N",
-        "Maximum number of folds of each kind, chosen at even distances. For folds at breaks, the maximum per metric.",
+        "Maximum number of folds of each kind, drawn at random. For folds at breaks, this is the maximum per metric.",
         "all",
     )
     worst: str = option_field(
