@@ -279,36 +279,6 @@ class Missed:
         return max(error, self._assumed(left, rows), self._assumed(right, rows))
 
 
-def carried_shares(data: Dataset, protocol: str) -> list[float]:
-    """What arrived of each limited run of a protocol that was carried, as shares of its load, sorted."""
-    alike: dict[object, list[Point]] = {}
-    for p in data.points:
-        if p.metric == "goodput_bps" and p.protocol == protocol and p.payload_bytes:
-            alike.setdefault((p.options, p.payload_bytes), []).append(p)
-    shares = []
-    for rows in alike.values():
-        for p in rows:
-            counts = (p.load_bps, p.cores, p.switches, p.endpoints, p.other_goodput_bps)
-            own = [
-                q.value for q in rows
-                if (q.load_bps, q.cores, q.switches, q.endpoints, q.other_goodput_bps) == counts
-            ]  # fmt: skip
-            most = min(TOLERANCE * max(q.value for q in rows), 1.1 * max(own))
-            if p.load_bps and p.load_bps <= most:
-                shares.append(p.value / p.load_bps)
-    return sorted(shares)
-
-
-def carried_share(shares: list[float], end: int) -> float:
-    """What arrives of a carried request at one end: ranks of the limited runs of a protocol."""
-    if end == VALUE or len(shares) < 10:
-        return 1.0
-    tail = (len(shares) + 1) / 20
-    if end == LOW:
-        return min(shares[max(math.floor(tail + CLOSE) - 1, 0)], 1.0)
-    return max(shares[min(math.ceil(len(shares) + 1 - tail - CLOSE), len(shares)) - 1], 1.0)
-
-
 def between(a: Found, b: Found, weight: float) -> Found:
     low, value, high = (x + weight * (y - x) for x, y in zip(a.ends, b.ends, strict=True))
     return Found((low, value, high), a.bases | b.bases | {"interpolated"})
@@ -342,19 +312,12 @@ class Twin:
         self.extrapolate = extrapolate
         self._questions: dict[tuple[str, Mapping[str, str]], _Rows] = {}
         self._missed: dict[str, Missed] = {}
-        self._shares: dict[str, list[float]] = {}
 
     def missed(self, metric: str) -> Missed:
         """What the left-out rows of a metric say, worked out once."""
         if metric not in self._missed:
             self._missed[metric] = Missed(self.data, metric)
         return self._missed[metric]
-
-    def shares(self, protocol: str) -> list[float]:
-        """What arrived of the carried runs of a protocol, worked out once."""
-        if protocol not in self._shares:
-            self._shares[protocol] = carried_shares(self.data, protocol)
-        return self._shares[protocol]
 
     def predict(self, asked: Scenario) -> Answers:
         key = (asked.protocol, asked.options)
@@ -385,7 +348,6 @@ class _Rows:
         self.surfaces = {metric: self._surfaces(metric) for metric in self.metrics}
         self.unlimited = self._goodput(limited=False)
         self.best = self._goodput(limited=True)
-        self.carried = [carried_share(twin.shares(protocol), end) for end in (LOW, VALUE, HIGH)]
 
     def _fits(self, point: Point, options: Mapping[str, str]) -> bool:
         """A default, asked or not, matches itself or an empty cell; what else is asked, exactly."""
@@ -622,11 +584,6 @@ class _Question:
             goodput = min(request * (1 - kept), share)
         own = flat_out if over_own else capacity
         overloaded = over_own or share * (1 + CLOSE) < request
-        arriving = self.rows.carried[end]
-        if not over_own and share >= (request * (1 - kept) if self.lossy else request):
-            goodput, sent = goodput * arriving, sent * arriving
-        elif not over_own:  # a share just below what arrives is no surer than all of it
-            goodput = min(goodput, request * (1 - kept) * arriving)
         goodput = min(goodput, self.bound)
         if not self.lossy:
             sent = goodput

@@ -27,7 +27,7 @@ from icmodel.dataset import RATIOS, Point
 from icmodel.errors import OutOfDomain, UnitError
 from icmodel.fits.fits import Fits
 from icmodel.fits.hosts import ON_WIRE, frame_times
-from icmodel.fits.observations import achieved_shares, observations, quantity
+from icmodel.fits.observations import observations, quantity
 from icmodel.fits.refine import Refiner
 from icmodel.laws import hybrid
 from icmodel.model import Model
@@ -438,39 +438,6 @@ def test_where_the_wire_hid_the_host_the_busy_share_says_how_fast_it_is() -> Non
     unknown = frame_times(here, np.array([math.nan]), old, new, Hosts(1e11))
     assert unknown.there_s[0] == pytest.approx(here[0])
     assert unknown.fastest_s[0] == pytest.approx(new.least_s[0])
-
-
-# --- what arrives of a request ----------------------------------------------------------------
-
-
-def test_what_arrives_of_a_carried_request_is_what_did() -> None:
-    rows = [
-        row("tcp", 1000 + k, 1e8, "goodput_bps", np.array([1e8 * (0.99 + 0.001 * k)]))
-        for k in range(20)
-    ]
-    value, low, high = achieved_shares(dataset(rows), ("tcp", "udp")).T[0]
-    assert 0.99 <= low < value <= 1.0 < high
-    assert achieved_shares(dataset(rows), ("udp",)).T[0] == pytest.approx([1, 1, 1])
-
-
-@pytest.mark.parametrize(
-    ("count", "beyond"), [(9, None), (10, 0), (20, 0), (38, 0), (39, 1), (45, 1), (60, 2)]
-)
-def test_the_ends_of_what_arrives_are_the_ranks_that_leave_a_tenth_outside(
-    count: int, beyond: int | None
-) -> None:
-    """The ⌊(n + 1) / 20⌋-th run from either end; of few runs all that was asked arrives."""
-    shares = [0.98 + 0.0001 * k for k in range(count)]
-    rows = [
-        row("tcp", 1000 + k, load, "goodput_bps", np.array([goodput]))
-        for k, share in enumerate(shares)
-        for load, goodput in ((1e8, 1e8 * share), (math.inf, 2e8))
-    ]
-    value, low, high = achieved_shares(dataset(rows), ("tcp",)).T[0]
-    expected = (
-        (1, 1, 1) if beyond is None else (np.median(shares), shares[beyond], shares[-1 - beyond])
-    )
-    assert (value, low, high) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("data", [LAB, MPI], ids=lambda data: data.id)

@@ -181,7 +181,7 @@ def test_no_more_packets_are_told_than_the_wire_has_time_for() -> None:
     assert share * most + found.high * header <= LINE_RATE_BPS * 1.001
     merged = share * most / 8 / FULL
     assert found.low == pytest.approx(merged, rel=0.01)
-    assert found.value > 1.01 * found.low
+    assert found.value > found.low
 
 
 @pytest.mark.parametrize("rate", [70e6 / 512, 81e6 / 512, None])

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from icmodel.dataset import Dataset, Point, load
 from icmodel.errors import DatasetError
+from icmodel.model import Model
 from icmodel.validate.folds import (
+    answers_of,
     counts,
     curve,
     held_out,
@@ -23,6 +25,8 @@ from icmodel.validate.folds import (
     leave_one_out,
     next_to_break,
     place,
+    question,
+    run_shares,
     runs_of,
     scored,
     step,
@@ -204,3 +208,48 @@ def test_the_runs_of_another_dataset_are_asked_for_at_this_ones_axes() -> None:
     assert runs_of(lab, other)[0].options == ("", "", "", "polling")
     with pytest.raises(DatasetError, match="waiting"):
         runs_of(central, other)
+
+
+# --- runs below capacity ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("count", "beyond"), [(9, None), (10, 0), (20, 0), (38, 0), (39, 1), (45, 1), (60, 2)]
+)
+def test_a_tenth_of_the_runs_below_capacity_lies_outside(
+    data: Dataset, count: int, beyond: int | None
+) -> None:
+    """The ⌊(n + 1) / 20⌋-th run from either end; few runs say nothing."""
+    shares = [0.98 + 0.001 * k for k in range(count)]
+    first = next(point for point in data.points if point.metric == "goodput_bps")
+    rows = tuple(
+        first._replace(payload_bytes=1000 + k, load_bps=load, value=goodput)
+        for k, share in enumerate(shares)
+        for load, goodput in ((1e8, 1e8 * share), (math.inf, 2e8))
+    )
+    found = run_shares(replace(data, points=rows))
+    if beyond is None:
+        assert found == {}
+    else:
+        expected = (min(shares[beyond], 1), max(shares[-1 - beyond], 1))
+        assert found["tcp"] == pytest.approx(expected)
+
+
+def test_a_run_shows_a_little_less_or_more_than_the_request() -> None:
+    data = load("lab-1g-2026")
+    rows = [
+        point
+        for point in data.points
+        if (point.protocol, point.metric, point.load_bps) == ("tcp", "goodput_bps", 20e6)
+    ]
+    model = Model(data, "hybrid")
+    told = answers_of(model, data, rows)
+    low, high = run_shares(data)["tcp"]
+    for point, found in zip(rows, told, strict=True):
+        sustained = model.predict(question(data, point)).goodput_bps
+        assert (sustained.low, sustained.value, sustained.high) == pytest.approx((20e6,) * 3)
+        assert (found.low, found.high) == pytest.approx((low * 20e6, high * 20e6))
+    inside = sum(
+        found.low <= point.value <= found.high for point, found in zip(rows, told, strict=True)
+    )
+    assert inside >= 0.8 * len(rows)

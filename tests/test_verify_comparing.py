@@ -45,7 +45,7 @@ BOTH = {"measured": RESULT, "other": RESULT}
 
 
 def test_medians_are_inside_or_not() -> None:
-    found = comparing.streams(small(), predicted(), passes(BOTH))["measured"]
+    found = comparing.streams(small(), predicted(), passes(BOTH), {})["measured"]
     assert found["goodput_bps"].inside
     assert found["goodput_bps"].ratio == pytest.approx(1.05)
     assert not found["latency_mean_s"].inside
@@ -58,7 +58,7 @@ def test_the_median_of_the_passes_counts() -> None:
     results = [
         {"measured": {**RESULT, "goodput_bps": one}, "other": RESULT} for one in (8e6, 9e6, 40e6)
     ]
-    found = comparing.streams(small(), predicted(), passes(*results))["measured"]["goodput_bps"]
+    found = comparing.streams(small(), predicted(), passes(*results), {})["measured"]["goodput_bps"]
     assert (found.median, min(found.measured), max(found.measured)) == (9e6, 8e6, 40e6)
     assert found.inside
 
@@ -67,7 +67,7 @@ def test_a_difference_of_one_frame_is_inside() -> None:
     one_frame = 8 * 16384 / 2.0
     for beyond, inside in ((0.9 * one_frame, True), (1.1 * one_frame, False)):
         result = {"measured": {**RESULT, "goodput_bps": 11e6 + beyond}, "other": RESULT}
-        found = comparing.streams(small(), predicted(), passes(result))["measured"]
+        found = comparing.streams(small(), predicted(), passes(result), {})["measured"]
         assert found["goodput_bps"].inside is inside
 
 
@@ -104,7 +104,7 @@ def test_a_bound_without_hosts_is_not_judged(bound: Any) -> None:
 
 
 def test_nothing_measured_judges_nothing() -> None:
-    found = comparing.streams(small(), predicted(), [])
+    found = comparing.streams(small(), predicted(), [], {})
     assert not any(one.judged for metrics in found.values() for one in metrics.values())
     assert Compared(1.0, 0.0, 2.0, ()).to_dict()["measured"] is None
     assert Bounded(1.0, math.nan, ()).held is None

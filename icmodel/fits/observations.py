@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Point
 from icmodel.dataset.rows import POINT
-from icmodel.estimate.statistics import COVERAGE, median
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -381,11 +380,6 @@ SHORT = 1.1
 The margin allows for frames that are lost or still queued at the end of a run (assumed).  The same
 ratio decides which loads are close to capacity: the best goodput is at most this multiple of the load.
 """
-LEAST_LIMITED_RUNS = 10
-"""Least number of limited runs from which a protocol's ratio of goodput to load is estimated.
-
-With fewer runs, the ratio is 1.
-"""
 Place = tuple[str, tuple[str, ...], int | None]
 """Key of rows whose goodputs are compared: protocol, options and payload."""
 
@@ -484,33 +478,3 @@ def regime_of(load_bps: float) -> str:
     if math.isnan(load_bps):
         return UNSAID
     return UNLIMITED if math.isinf(load_bps) else LIMITED
-
-
-def achieved_shares(data: Dataset, protocols: Sequence[str]) -> Floats:
-    """Ratio of goodput to offered load below capacity: value, low and high, (3, protocols).
-
-    The value is the median, at most 1.  Low and high are the ratios between which 90 % of new runs
-    lie, by split conformal prediction.  A protocol with fewer than `LEAST_LIMITED_RUNS` limited runs
-    has the ratio 1.
-
-    >>> import icmodel
-    >>> shares = achieved_shares(icmodel.load("lab-1g-2026"), ["tcp", "udp"])
-    >>> shares.shape, bool((shares[1] <= shares[0]).all())
-    ((3, 2), True)
-    """
-    points = [p for p in data.of_metric("goodput_bps") if p.payload_bytes is not None]
-    shares: dict[str, list[float]] = {}
-    for point, regime in zip(points, regimes_of(data, points), strict=True):
-        if regime == LIMITED and point.load_bps:
-            shares.setdefault(point.protocol, []).append(point.value / point.load_bps)
-    found = np.ones((3, len(protocols)))
-    for k, protocol in enumerate(protocols):
-        ordered = sorted(shares.get(protocol, []))
-        count = len(ordered)
-        if count >= LEAST_LIMITED_RUNS:
-            beyond = math.floor(round((1 - COVERAGE) / 2 * (count + 1), 9))  # 0.05 is inexact
-            low = ordered[max(beyond - 1, 0)]
-            high = ordered[min(count + 1 - beyond, count) - 1]
-            value = min(median(ordered), 1.0)
-            found[:, k] = value, min(low, value), max(high, value)
-    return found

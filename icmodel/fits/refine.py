@@ -32,7 +32,6 @@ from icmodel.fits.observations import (
     Carrier,
     Label,
     Sites,
-    achieved_shares,
     curve_sites,
     flowing,
     label,
@@ -98,10 +97,6 @@ class Refiner:
         if self.hosts.cpu_clock_ratio == 1.0:
             return Refiner(self.fits)
         return self.for_hosts(replace(self.hosts, line_rate_bps=None), self.carrier)
-
-    def achieved_shares(self, protocols: Sequence[str]) -> Floats:
-        """Ratio of goodput to offered load below capacity: value, low and high, (3, protocols)."""
-        return achieved_shares(self.data, protocols)
 
     def knots(self, protocols: Sequence[str], options: Mapping[str, str]) -> Floats:
         """Payloads [B] at which every drawn curve gets a point (knots), ascending.

@@ -16,7 +16,6 @@ from icmodel.dataset import Dataset
 from icmodel.laws import Law, appendix_h
 from icmodel.laws.appendix_h import CpuTime, at_load, per_core
 from icmodel.laws.corrected_tables import (
-    ACHIEVED,
     BEST,
     LIMITED_LOSS,
     MULTIPLE,
@@ -103,12 +102,6 @@ def flow(query: TableQuery) -> Flow:
     sent, offered = sent_and_received_rates(query, able, saturated, achieved_loss)
     goodput = np.minimum(offered, share)
     not_achieved = saturated | (share * (1 + CLOSE) < request)
-    if query.ends == 3 or not delivers_all(query):
-        delivered = query(ACHIEVED, query.unlimited)
-        kept = fast_where(saturated | (share < offered), 1.0, delivered)
-        # An unsaturated stream delivers at most this rate, even if its share is just below the offered rate.
-        most = fast_where(saturated, np.inf, offered * delivered)
-        goodput, sent = np.minimum(goodput * kept, most), sent * kept
     # The goodput never exceeds the wire's bound.
     goodput = np.minimum(goodput, q.frames.greatest_bps)
     sent = fast_where(q.lossy, sent, goodput) if q.lossy.any() else goodput
@@ -128,12 +121,6 @@ def flow(query: TableQuery) -> Flow:
         latency_load=latency_load,
         cpu_load=cpu_load,
     )
-
-
-def delivers_all(query: TableQuery) -> bool:
-    """Whether every achieved request has a goodput equal to the request, for all protocols of the tables."""
-    shares = query.tables.metrics[ACHIEVED].surfaces.coefficients
-    return bool((shares[0, VALUE] == 1).all())
 
 
 def sent_and_received_rates(

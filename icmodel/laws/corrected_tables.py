@@ -19,7 +19,7 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats, fast_where
 from icmodel.dataset import Dataset, Point
-from icmodel.fits.observations import OVERLOADED, achieved_shares
+from icmodel.fits.observations import OVERLOADED
 from icmodel.laws import Prepared, TableRequest, any_cores, compiler, loads_of, of_protocols
 from icmodel.laws.flow import SHARED, Flow
 from icmodel.laws.metrics import GROWING
@@ -51,8 +51,8 @@ from icmodel.tables.curves import (
 from icmodel.tables.left_out import interpolation_errors
 from icmodel.tables.wire import wire
 
-BEST, LIMITED_LOSS, ACHIEVED = "_best_goodput_bps", "_limited_loss_rate", "_achieved_share"
-"""Names of three tables: best goodput of all loads, loss at limited loads, and ratio of goodput to achieved request."""
+BEST, LIMITED_LOSS = "_best_goodput_bps", "_limited_loss_rate"
+"""Names of two tables: best goodput of all loads, and loss at limited loads."""
 
 
 def prepare(data: Dataset, request: TableRequest) -> Prepared:
@@ -76,9 +76,6 @@ def prepare(data: Dataset, request: TableRequest) -> Prepared:
     tables = flow_tables(compile_, best, unlimited, curves_of(data, rows, "loss_rate"))
     for count, shared in shared_goodput(data, own, errors).items():
         tables[f"{SHARED}{count}"] = compile_.table("goodput_bps", shared)
-    _, low, high = achieved_shares(data, request.protocols)
-    shares = np.stack([np.ones_like(low), low, np.maximum(high, 1)])
-    tables[ACHIEVED] = achieved_table(compile_, shares)
     metrics = request.metrics(rows)
     for metric in metrics:
         below: Below = "proportion" if metric.startswith(GROWING) else "held"
@@ -115,27 +112,6 @@ def flow_tables(
         "loss_rate": compile_.table("loss_rate", lost),
         LIMITED_LOSS: compile_.table("loss_rate", lost_limited, below="nothing"),
     }
-
-
-def achieved_table(compile_: Compiler, shares: Floats) -> MetricTable:
-    """Compile the table of the ratio goodput / request, for requests below capacity.
-
-    ``shares`` (3, protocols) holds value, low and high of the ratio.
-    """
-    curves = {
-        Configuration(protocol, None, 0): [
-            Curve(
-                load_bps=np.inf,
-                payload_bytes=np.ones(1),
-                ends=shares[:, [k]],
-                basis=np.zeros(1, dtype=np.int8),
-                rows=np.full(1, -1),
-                anywhere=True,
-            )
-        ]
-        for k, protocol in enumerate(compile_.axes.protocols)
-    }
-    return compile_.table(ACHIEVED, curves)
 
 
 def without_switched(curves: Curves, protocol: str) -> Curves:

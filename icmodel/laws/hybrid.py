@@ -46,11 +46,9 @@ from icmodel.laws.application import (
 )
 from icmodel.laws.corrected import composed
 from icmodel.laws.corrected_tables import (
-    ACHIEVED,
     BEST,
     MULTIPLE,
     achieved,
-    achieved_table,
     crossings,
     flow_tables,
     usable,
@@ -374,7 +372,6 @@ def _tables(
     tables = flow_tables(compile_, drawn.best, drawn.unlimited, drawn.loss)
     for count, curves in drawn.shared.items():
         tables[f"{SHARED}{count}"] = compile_.table("goodput_bps", curves)
-    tables[ACHIEVED] = achieved_table(compile_, refiner.achieved_shares(request.protocols))
     for metric, every in drawn.metrics.items():
         curves = without_switched(every, "udp") if metric == "cpu_recv" else every  # E7
         multiple = refiner.fits.is_packet_multiple(metric)

@@ -334,12 +334,8 @@ share {end} = IF([endpoint count]=1,[receiver {end}],
 sent alone {end} = IF(AND([lossy],[saturated {end}]),IF([able {end}]="","",MIN([request],[able {end}]{bound})),[request])
 offered {end} = IF([lossy],IF([saturated {end}],[sent alone {end}],[request]*(1-[limited loss {end}])),[request])
 not achieved {end} = IF([saturated {end}],TRUE,IF([share {end}]="",FALSE,[share {end}]*(1+{CLOSE})<[request]))
-kept {end} = IF([saturated {end}],1,IF(OR([share {end}]="",[offered {end}]=""),{delivered},
-  IF([share {end}]<[offered {end}],1,{delivered})))
-goodput {end} = IF(OR([share {end}]="",[offered {end}]=""),"",MIN(
-  MIN([offered {end}],[share {end}])*[kept {end}],
-  IF([saturated {end}],{INFINITE},[offered {end}]*{delivered}),[greatest]))
-sent {end} = IF([lossy],IF([sent alone {end}]="","",[sent alone {end}]*[kept {end}]),[goodput {end}])
+goodput {end} = IF(OR([share {end}]="",[offered {end}]=""),"",MIN([offered {end}],[share {end}],[greatest]))
+sent {end} = IF([lossy],[sent alone {end}],[goodput {end}])
 """
 """Formulas for the goodput, as in `icmodel.laws.corrected.flow`."""
 ANSWERED = """
@@ -469,7 +465,6 @@ def flow_steps(found: Lookup) -> Iterator[Step]:
             other=OPPOSITE[end],
             part=part,
             bound="" if end == "value" else ",[greatest]",
-            delivered="1" if end == "value" else f"INDEX(p_achieved_{end},[p])",
             INFINITE=INFINITE,
             CLOSE=CLOSE,
         )

@@ -17,7 +17,7 @@ from icmodel.arrays import Bools, Floats
 from icmodel.dataset import Dataset
 from icmodel.errors import OutOfDomain
 from icmodel.laws import Fitting, Prepared, TableRequest
-from icmodel.laws.corrected_tables import ACHIEVED, BEST, LIMITED_LOSS
+from icmodel.laws.corrected_tables import BEST, LIMITED_LOSS
 from icmodel.laws.flow import SHARED
 from icmodel.laws.metrics import UTILISATIONS, table_metrics
 from icmodel.model.cache import TableCache, table_cache
@@ -141,8 +141,6 @@ def protocol_rows(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, C
     """Yield a row of cells for each protocol: its limits, and its refusal sentences."""
     tables, data, request = prepared.tables, cache.data, prepared.request
     places = SimpleNamespace(payload_bytes=PAYLOAD, cores=CORES, switches=SWITCHES)
-    achieved = tables.metrics[ACHIEVED].surfaces.coefficients[0, :, -1, :, 0]
-    group = tables.metrics[ACHIEVED].group.reshape(tables.axes.shape)[:, 0, 0]
     for k, name in enumerate(request.protocols):
         domain = cache.domain(name, request.options)
         places.protocol = name
@@ -168,8 +166,6 @@ def protocol_rows(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, C
             "cable": int(domain.distance),
             "sharing": int(domain.sharing),
             "greatest payload": _finite(greatest or np.inf),
-            "achieved low": float(achieved[1, group[k] - 1]),
-            "achieved high": float(achieved[2, group[k] - 1]),
             "greatest merged goodput": merged,
             **packets,
             "too large": impossible_payload(places, greatest) if greatest else None,  # type: ignore[arg-type]

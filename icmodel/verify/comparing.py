@@ -13,6 +13,8 @@ from scipy.special import bdtr
 
 from icmodel.documents import number_or_none
 from icmodel.system import System
+from icmodel.validate.folds import ONE, Share
+from icmodel.validate.scores import CLOSE
 from icmodel.verify.folder import Pass, Stored
 from icmodel.verify.lab_system import RULE, LabSystem
 
@@ -131,9 +133,16 @@ class Bounded:
 
 
 def streams(
-    system: System, predicted: Mapping[str, Any], passes: Sequence[Pass]
+    system: System,
+    predicted: Mapping[str, Any],
+    passes: Sequence[Pass],
+    shares: Mapping[str, Share],
 ) -> dict[str, dict[str, Compared]]:
-    """Compare the predicted metrics of each stream with their measurements, by stream and metric."""
+    """Compare the predicted metrics of each stream with their measurements, by stream and metric.
+
+    ``shares`` has the spread of goodput of single runs below capacity, by protocol; see
+    `icmodel.validate.folds.run_shares`.
+    """
     found: dict[str, dict[str, Compared]] = {}
     for name, stream in system.streams.items():
         results, found[name] = _results(passes, name), {}
@@ -142,6 +151,9 @@ def streams(
                 continue
             estimate = predicted["streams"][name].get(metric)
             value, low, high = (_end(estimate, end) for end in ("value", "low", "high"))
+            if metric == "goodput_bps" and value >= stream.requested_goodput_bps * (1 - CLOSE):
+                least_share, most_share = shares.get(stream.protocol, ONE)
+                low, high = low * least_share, high * most_share
             # The step is the change of the goodput or the loss rate by one frame. Times have no step.
             key = {"goodput_bps": "window_s", "loss_rate": "frames_sent"}.get(metric, "")
             least = min((result[key] for result in results if result.get(key)), default=math.inf)

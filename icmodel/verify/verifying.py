@@ -8,10 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from icmodel.dataset import load as load_dataset
 from icmodel.errors import VerificationError
 from icmodel.keywords import checks_keywords
 from icmodel.probing import find_probe
 from icmodel.system import System, load, predict
+from icmodel.validate.folds import run_shares
 from icmodel.verify import comparing
 from icmodel.verify.comparing import Verification
 from icmodel.verify.folder import opened
@@ -156,7 +158,7 @@ def verify(
         stored=stored,
         differs=tuple(name for name in now if now[name] != before["streams"].get(name)),
         passes=tuple(passes),
-        streams=comparing.streams(lab.system, before, used),
+        streams=comparing.streams(lab.system, before, used, run_shares(load_dataset(dataset))),
         bounds=comparing.bounds(lab.system, before, used),
         devices=comparing.devices(lab.system, before, used),
     )
