@@ -421,12 +421,11 @@ def test_the_interval_of_the_goodput_decides_whether_everything_arrives(
     assert arrival(system, enough, got, "wire", ()).outcome == expected
 
 
-@pytest.mark.parametrize("protocol", ["tcp", "zeromq"])
-@pytest.mark.parametrize("rate_fps", [12.5, 997.0, 4e3])
-def test_a_stream_far_below_its_capacity_arrives_whole(protocol: str, rate_fps: float) -> None:
+@pytest.mark.parametrize("rate_fps", [12.5, 997.0, 1e4, 1e5])
+def test_tcp_far_below_its_capacity_arrives_whole(rate_fps: float) -> None:
     """Single runs of this dataset show up to 3 % less: senders stall."""
     chain = Chain((2,), rate_bps=1e9, dataset="lab-1g-2026")
-    stream = chain.stream("s", "h0", "h1", rate_fps, protocol, 1000)
+    stream = chain.stream("s", "h0", "h1", rate_fps, "tcp", 1000)
     told = predict(chain.system([stream])).streams["s"]
     assert told.arrival.outcome == MET
     ends = (told.goodput_bps.low, told.goodput_bps.value, told.goodput_bps.high)
