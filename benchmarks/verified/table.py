@@ -12,7 +12,9 @@ from typing import Any
 
 from benchmarks.verified.systems import Asked, Campaign
 from icmodel import units
+from icmodel.dataset import load
 from icmodel.estimate import quantity
+from icmodel.validate.folds import run_shares
 from icmodel.verify import comparing
 from icmodel.verify.comparing import Bounded, Compared
 from icmodel.verify.folder import LEAST_OVERLAP, Pass
@@ -49,11 +51,12 @@ def rows(campaign: Campaign) -> tuple[list[Row], list[Bounded]]:
     """Return every metric and every bound of all measured systems."""
     found: list[Row] = []
     bounds: list[Bounded] = []
+    shares = run_shares(load(campaign.dataset))
     for one in campaign.asked():
         if (campaign.measured / f"{one.name}.json").exists():
             said, passes = _read(one, campaign)
             system = lab_system(one.system, slower=campaign.slower, members=None, dataset="").system
-            for stream, metrics in comparing.streams(system, said, passes).items():
+            for stream, metrics in comparing.streams(system, said, passes, shares).items():
                 found += [Row(one.name, stream, name, value) for name, value in metrics.items()]
             bounds += comparing.bounds(system, said, passes).values()
     return found, bounds

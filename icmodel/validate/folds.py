@@ -433,9 +433,12 @@ def answers_of(
             try:
                 asked = question(data, point)
                 made = model.predict(asked, outside="extrapolate", metrics=wanted)
-                known[at] = dict(made.metrics)
-                if made.bottleneck in OF_THE_REQUEST:
-                    known[at] |= of_one_run(made.metrics, shares.get(point.protocol, ONE))
+                share = shares.get(point.protocol, ONE)
+                achieved = made.bottleneck in OF_THE_REQUEST
+                known[at] = {
+                    **made.metrics,
+                    **(of_one_run(made.metrics, share) if achieved else {}),
+                }
             except IcmodelError as error:
                 known[at] = str(error)
         answer = known[at]

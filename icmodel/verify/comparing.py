@@ -151,7 +151,7 @@ def streams(
                 continue
             estimate = predicted["streams"][name].get(metric)
             value, low, high = (_end(estimate, end) for end in ("value", "low", "high"))
-            if metric == "goodput_bps" and value >= stream.requested_goodput_bps * (1 - CLOSE):
+            if metric == "goodput_bps" and low >= stream.requested_goodput_bps * (1 - CLOSE):
                 least_share, most_share = shares.get(stream.protocol, ONE)
                 low, high = low * least_share, high * most_share
             # The step is the change of the goodput or the loss rate by one frame. Times have no step.
