@@ -48,7 +48,7 @@ from icmodel.fits import Constants
 from icmodel.validate.folds import Fold, leave_one_out, scored
 from icmodel.validate.scores import Score
 from icmodel.validate.validation import LEAVE_BREAK, LEAVE_CURVE, LEAVE_ONE, LEAVE_SIZES
-from icmodel.workers.pool import pickled
+from icmodel.workers import pickled
 from validate_case import LOADS, METRICS, PAYLOADS, edited, law
 
 

@@ -88,11 +88,10 @@ except ProbeMissing as error:
 @pytest.fixture
 def places(tmp_path: Path) -> Places:
     clone = tmp_path / "clone"
-    (clone / "icmodel" / "probing").mkdir(parents=True)
+    (clone / "icmodel").mkdir(parents=True)
     for name in (
         "__init__.py",
-        "probing/__init__.py",
-        "probing/probe.py",
+        "probing.py",
         "documents.py",
         "errors.py",
     ):

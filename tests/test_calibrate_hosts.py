@@ -24,8 +24,7 @@ from icmodel.calibrate.testbed import Hosts, LabPair, Link, Refused, SshPair
 from icmodel.cli import main
 from icmodel.dataset import load
 from icmodel.errors import CalibrationError, MeasurementFailed, MeasuringError
-from icmodel.probing.probe import output_of, run_to_end
-from icmodel.probing.responder import RESPONDER, private
+from icmodel.probing import RESPONDER, output_of, private, run_to_end
 
 SSHD = Path("/usr/sbin/sshd")
 SHORT = {"window_s": 0.1, "warmup_s": 0.05, "baseline_s": 0.05}

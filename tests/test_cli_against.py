@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from cli_case import RunIcmodel
 from icmodel.cli.against import KINDS, MOST_LINES, OF_VERDICTS, changes_since, read_result
 from icmodel.errors import ReportError
-from icmodel.schemas.commands import output_schema
+from icmodel.schemas import output_schema
 from icmodel.system import load, predict
 from icmodel.usecase import evaluate
 from search import times

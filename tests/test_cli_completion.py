@@ -27,7 +27,7 @@ from icmodel.cli.completion import (
     zsh_script,
 )
 from icmodel.dataset import VARIANTS, catalogue
-from icmodel.schemas.commands import output_schemas
+from icmodel.schemas import output_schemas
 from icmodel.system import system_names
 from icmodel.usecase import usecase_names
 

@@ -16,7 +16,7 @@ from icmodel.dataset import catalogue, load
 from icmodel.fits.fits import Fits
 from icmodel.fits.store import ARRAYS, TEXT, Kept, read, seal_of
 from icmodel.laws.hybrid import fit, measured_options
-from icmodel.schemas.commands import output_schema
+from icmodel.schemas import output_schema
 from icmodel.tables.wire import frames_on_wire
 
 SMALL = "ethernet-1g-2010"

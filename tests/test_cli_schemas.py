@@ -18,7 +18,7 @@ import checkout
 from icmodel.cli import main
 from icmodel.dataset import catalogue, load
 from icmodel.errors import ScenarioError
-from icmodel.schemas.commands import output_schema, output_schemas
+from icmodel.schemas import output_schema, output_schemas
 from icmodel.usecase import usecase_names
 from recommend_case import SMALL, opened
 

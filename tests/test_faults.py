@@ -31,7 +31,7 @@ from icmodel.workers import connect
 from ingest_cases import CASES
 from small_case import small_dataset
 
-POOL = importlib.import_module("icmodel.workers.pool")
+POOL = importlib.import_module("icmodel.workers")
 RESULTS = CASES / "libzmq" / "local_thr.txt"
 COMMANDS = {
     "x.csv": "sweep --payload '64 B..65535 B:300' --cores 1,4 -o {disk}/x.csv",

@@ -240,7 +240,7 @@ def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
 def test_a_bomb_is_refused_before_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("icmodel.sheets.reading.LARGEST_BYTES", 2**20)
+    monkeypatch.setattr("icmodel.sheets.files.LARGEST_BYTES", 2**20)
     place = tmp_path / "bomb.xlsx"
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as book:
         book.writestr("xl/worksheets/sheet1.xml", b"\0" * 2**21)
@@ -251,7 +251,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(
 def test_the_stated_size_of_a_part_is_not_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("icmodel.sheets.reading.LARGEST_BYTES", 2**20)
+    monkeypatch.setattr("icmodel.sheets.files.LARGEST_BYTES", 2**20)
     place = tmp_path / "liar.xlsx"
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as book:
         book.writestr("xl/worksheets/sheet1.xml", b"\0" * 2**21)

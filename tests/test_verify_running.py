@@ -18,8 +18,7 @@ import pytest
 from conftest import clean_environment
 from icmodel.cli import main
 from icmodel.fold import read_records
-from icmodel.probing.probe import output_of, run_to_end
-from icmodel.probing.responder import short_name
+from icmodel.probing import output_of, run_to_end, short_name
 from icmodel.system import (
     DeficitRoundRobin,
     Scheduler,
@@ -131,7 +130,7 @@ def test_a_missing_right_to_make_networks_is_reported(
 def test_a_missing_icprobe_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("icmodel.probing.probe.PROBE", "no-such-probe")
+    monkeypatch.setattr("icmodel.probing.PROBE", "no-such-probe")
     assert main(("verify", "lab-two-senders", "-o", str(tmp_path / "two"), *SHORT)) == 2
     assert "icprobe is not installed" in capsys.readouterr().err
 

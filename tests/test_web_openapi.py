@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conftest import clean_environment
-from icmodel.schemas.commands import COMMANDS
+from icmodel.schemas import COMMANDS
 from icmodel.web.docs_page import docs_page
 from icmodel.web.place import Place
 from icmodel.web.server import make_app

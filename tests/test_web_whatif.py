@@ -12,9 +12,9 @@ from icmodel.dataset import load
 from icmodel.errors import IcmodelError
 from icmodel.estimate import estimated, interval
 from icmodel.model import Model
-from icmodel.questions.whatif import Question, parse_requirement
 from icmodel.requirement import judge
-from icmodel.web.whatif import answer, curve, form
+from icmodel.web.curves import curve, form
+from icmodel.web.whatif import Question, answer, parse_requirement
 from search import times
 
 CENTRAL = "ethernet-10g-2012"

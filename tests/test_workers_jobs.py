@@ -17,7 +17,7 @@ from icmodel.errors import ClusterError, DatasetError
 from icmodel.model import Model
 from icmodel.validate import ValidationOptions
 from icmodel.validate.validation import HELD_OUT, LEAVE_ONE, Plan
-from icmodel.workers.pool import answer, name_for_workers, pickled, prepare, same_dataset
+from icmodel.workers import answer, name_for_workers, pickled, prepare, same_dataset
 
 CENTRAL = "ethernet-10g-2012"
 

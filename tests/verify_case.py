@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from icmodel.system import System, load
+from icmodel.verify import VerifyOptions
 from icmodel.verify.folder import Pass
-from icmodel.verify.verifying import VerifyOptions
 
 DATASET = Path(__file__).parents[1] / "benchmarks" / "verified" / "lab-20m"
 OPTIONS = VerifyOptions(dataset=str(DATASET), slower=5.0, repeats=0)

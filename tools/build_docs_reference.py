@@ -30,7 +30,7 @@ from docs_reference.places import REFERENCE
 from docs_reference.probe import probe_page
 from docs_reference.python_face import api_page
 from icmodel.dataset.check import dataset_schema
-from icmodel.schemas.commands import output_schemas
+from icmodel.schemas import output_schemas
 from icmodel.system import system_schema
 from icmodel.usecase import usecase_schema
 

@@ -12,12 +12,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from icmodel.calibrate.planner import Planner, Score, StepPlan, worst
+from icmodel.calibrate.planner import Planner, Score, StepPlan, refuse_undecidable, worst
 from icmodel.calibrate.runs import Record, Run, is_disturbed, is_spoilt
 from icmodel.calibrate.settings import MOST_MTU, Settings
 from icmodel.calibrate.state import Done, Folder, opened, write
 from icmodel.calibrate.testbed import Hosts, LabPair, Link, Pair, Refused, SshPair, Testbed
-from icmodel.calibrate.verdict import refuse_undecidable
 from icmodel.dataset.write import id_of
 from icmodel.documents import number_or_none
 from icmodel.errors import CalibrationError, MeasurementFailed

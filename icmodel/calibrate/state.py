@@ -26,7 +26,7 @@ from icmodel.errors import CalibrationError, unwritable
 from icmodel.fold import Settings as Folding
 from icmodel.fold import fold, read_records, record_of, write_folded
 from icmodel.fold.records import RecordDocument
-from icmodel.probing.responder import locked
+from icmodel.probing import locked
 
 SETTINGS, RECORDS, REFUSED = "loop.json", "records.jsonl", "refused.jsonl"
 PLAN = "calibrate, step "

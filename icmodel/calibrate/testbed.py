@@ -15,15 +15,17 @@ from typing import Protocol, Self
 from icmodel.calibrate.runs import Record, Run
 from icmodel.calibrate.settings import Settings
 from icmodel.errors import CalibrationError, MeasurementFailed
-from icmodel.probing.probe import error_line, output_of, run_to_end
-from icmodel.probing.responder import (
+from icmodel.probing import (
     BRIEF_S,
     PATIENCE_S,
     REFUSED,
     RESPONDER,
+    error_line,
     new_key,
+    output_of,
     record_of,
     responder,
+    run_to_end,
     short_name,
     until_stdin_ends,
 )

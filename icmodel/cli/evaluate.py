@@ -90,16 +90,24 @@ def evaluate(
     icmodel evaluate my-use-case.toml --dataset path/of/my-dataset
     icmodel evaluate imaging --against imaging.json --update -o imaging.xml
     """  # noqa: D301
-    from icmodel.questions.judging import evaluate_with_notes  # pydantic is slow to import
     from icmodel.report import EVALUATION_FILES
     from icmodel.report.text import evaluation_text
+    from icmodel.system.files import with_system_notes  # pydantic is slow to import
+    from icmodel.usecase import evaluate as evaluate_usecase
 
     if output is not None:
         check_file(output, EVALUATION_FILES)
     earlier = earlier_result(against, update=update)
     masthead = head.masthead(output)
-    evaluation = evaluate_with_notes(
-        usecase, dataset, variant=variant, candidate=candidate, strict=strict, cache=not no_cache
+    evaluation = with_system_notes(
+        evaluate_usecase(
+            usecase,
+            dataset,
+            variant=variant,
+            candidate=candidate,
+            strict=strict,
+            cache=not no_cache,
+        )
     )
 
     def show_text() -> None:

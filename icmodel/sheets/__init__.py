@@ -2,10 +2,9 @@
 
 from icmodel.sheets.answering import Progress, answer_cells, answer_sheet
 from icmodel.sheets.document import document_pages
-from icmodel.sheets.reading import read_sheet
+from icmodel.sheets.files import read_sheet, write_pages, write_sheet, write_template
 from icmodel.sheets.sheet import ANSWER_HEADS, Cell, Chart, Page, Sheet
 from icmodel.sheets.workbook import write_living_workbook
-from icmodel.sheets.writing import write_pages, write_sheet, write_template
 
 __all__ = [
     "ANSWER_HEADS",

@@ -27,7 +27,14 @@ from icmodel.system.network import System
 from icmodel.system.requirements import derive_for_system, stream_requirements
 from icmodel.system.schedulers import SCHEDULERS
 from icmodel.system.traffic_sources import PRODUCERS
-from icmodel.usecase import Derivations, UseCase, load_derived, load_usecase, usecase_names
+from icmodel.usecase import (
+    Derivations,
+    Evaluation,
+    UseCase,
+    load_derived,
+    load_usecase,
+    usecase_names,
+)
 from icmodel.usecase.evaluation import at_needed_rate
 
 SAMPLES: Mapping[str, Any] = {
@@ -342,6 +349,13 @@ def notes_on_usecase(system: System) -> tuple[str, ...]:
         return ()
     case, derived = _load_usecase(name)
     return tuple(_notes(case, derived, case.default_candidate, system))
+
+
+def with_system_notes(evaluation: Evaluation) -> Evaluation:
+    """Add notes to the evaluation of a use case; see `notes_on_system`."""
+    derived = {one.name: one for one in evaluation.derivations}
+    notes = notes_on_system(evaluation.usecase, derived, evaluation.candidate)
+    return replace(evaluation, notes=notes)
 
 
 def notes_on_system(case: UseCase, derived: Derivations, candidate: str) -> tuple[str, ...]:

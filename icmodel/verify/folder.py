@@ -18,7 +18,7 @@ from typing import Any
 from icmodel import __version__
 from icmodel.documents import json_value, write
 from icmodel.errors import VerificationError
-from icmodel.probing.responder import locked
+from icmodel.probing import locked
 from icmodel.verify.running import RunResult
 
 SCHEMA_VERSION = 1

@@ -19,13 +19,14 @@ from typing import Any
 
 from icmodel.documents import toml_text
 from icmodel.errors import MeasurementFailed, VerificationError
-from icmodel.probing.probe import output_of, run_to_end
-from icmodel.probing.responder import (
+from icmodel.probing import (
     BRIEF_S,
     PATIENCE_S,
     new_key,
+    output_of,
     record_of,
     responder,
+    run_to_end,
     short_name,
     until_stdin_ends,
 )

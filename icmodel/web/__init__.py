@@ -11,6 +11,6 @@ Modules in the order of a request:
 - ``jobs``: long computations in worker processes
 - ``problems``: errors as documents
 
-``pages`` has the routes that only the pages use. ``whatif`` makes their answers and curves, and ``reports`` makes blocks
-of reports.
+``pages`` has the routes that only the pages use. ``whatif`` makes their answers, ``curves`` the form and the curves of the
+what-if page, and ``reports`` makes blocks of reports.
 """

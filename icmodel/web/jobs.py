@@ -91,13 +91,13 @@ def evaluate(
     strict: bool,
 ) -> bytes:
     """Return the JSON answer of `icmodel evaluate`."""
-    from icmodel.questions.judging import evaluate_with_notes
+    from icmodel.system.files import with_system_notes
+    from icmodel.usecase import evaluate as evaluate_usecase
 
     check_dataset(dataset)
     case = usecase_of(usecase, toml)
-    return body_of(
-        evaluate_with_notes(case, load(dataset), variant, candidate, strict=strict).to_dict()
-    )
+    found = evaluate_usecase(case, load(dataset), variant, candidate, strict=strict)
+    return body_of(with_system_notes(found).to_dict())
 
 
 def compare_usecase(

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 
-from icmodel.questions.curves import Form
 from icmodel.report import system_drawing as drawing
 from icmodel.schemas.parts import MistakeText
 from icmodel.web import reports
@@ -23,8 +22,9 @@ from icmodel.web.api import (
     refuse_unknown_query,
 )
 from icmodel.web.bodies import DATASET, Body, CheckBody, IngestBody, Toml, Word
+from icmodel.web.curves import Curves, CurvesBody, Form, curve, form
 from icmodel.web.problems import answers as statuses
-from icmodel.web.whatif import Answers, Curves, CurvesBody, QuestionsBody, answer, curve, form
+from icmodel.web.whatif import Answers, QuestionsBody, answer
 from icmodel.web.work import check_dataset
 
 router = APIRouter(

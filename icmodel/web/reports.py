@@ -16,7 +16,6 @@ from icmodel.documents import group_by_key
 from icmodel.errors import IcmodelError, Mistake
 from icmodel.estimate import BASES, estimated, interval, metric_name, plural, quantity
 from icmodel.interconnects import compare_interconnects, ranked
-from icmodel.questions.judging import evaluate_with_notes
 from icmodel.report import evaluation, verdicts
 from icmodel.report import interconnects as compared
 from icmodel.report import system_tables as tables
@@ -25,6 +24,8 @@ from icmodel.report.system_boxes import summarise
 from icmodel.report.system_drawing import stream_paths, system_svg
 from icmodel.report.validation import error_text
 from icmodel.system import check, predict
+from icmodel.system.files import with_system_notes
+from icmodel.usecase import evaluate
 from icmodel.validate import Validation, ValidationOptions, validate
 from icmodel.validate.validation import LEAVE_ONE
 from icmodel.web.jobs import body_of, ingest, system_of, usecase_of
@@ -56,7 +57,7 @@ def usecase_page(toml: str, dataset: str, candidate: str, strict: bool) -> bytes
     try:
         case = usecase_of(None, toml)
         chosen = candidate if candidate in [one.name for one in case.candidates] else None
-        found = evaluate_with_notes(case, load(dataset), None, chosen, strict=strict)
+        found = with_system_notes(evaluate(case, load(dataset), None, chosen, strict=strict))
     except IcmodelError as error:
         return refusal(error)
     sections: Sections = (

@@ -1,43 +1,134 @@
-"""Answers of the what-if page: each number also as text, and curves along one parameter.
-
-The page in the browser prints these texts and computes nothing.
-"""
+"""What-if page: its questions, and their answers; each number also as text. The page in the browser computes nothing."""
 
 from __future__ import annotations
 
+import math
+import re
+import shlex
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
+from icmodel import units
+from icmodel.dataset import Dataset
 from icmodel.documents import number_or_none
-from icmodel.errors import IcmodelError
-from icmodel.estimate import Prediction, estimated, interval, metric_name, quantity
-from icmodel.questions import curves
-from icmodel.questions.curves import Axis, Curve, Form
-from icmodel.questions.whatif import (
-    SHORT,
-    Bar,
-    Question,
-    RowText,
-    bars,
-    command_of,
-    field_of,
-    limited_by,
-    parse_requirement,
-    parse_word,
-    python_of,
-    row_of,
-    used_row,
+from icmodel.errors import IcmodelError, ScenarioError, UseCaseError
+from icmodel.estimate import (
+    Prediction,
+    UsedRow,
+    estimated,
+    interval,
+    limit_name,
+    metric_name,
+    quantity,
 )
+from icmodel.reading import quantity_kind
 from icmodel.report.verdicts import margin_text
-from icmodel.requirement import judge
-from icmodel.scenario import scenario
+from icmodel.requirement import Requirement, judge
+from icmodel.scenario import TEXT_SPELLINGS, scenario
+from icmodel.sheets import ANSWER_HEADS, Cell, answer_cells
 from icmodel.web.bodies import Body, in_keys
 from icmodel.web.work import warm_model
 
+COUNTS = ("cores", "switches", "endpoints")
+SHORT = Field(max_length=200)
+"""Constraint on a question's text field: at most 200 characters."""
 MOST_QUESTIONS = 8
 """Maximum number of questions in a request: the page's own question, four pinned ones, and three more in the plot."""
 MOST_REQUIREMENTS = 12
+LIMIT = re.compile(r"(?P<metric>.+?)\s*(?P<sign><=|>=|≤|≥|<|>|at most|at least)\s*(?P<limit>.+)")
+AT_MOST = ("<=", "≤", "<", "at most")
+ALIKE = {
+    "max": "greatest",
+    "maximum": "greatest",
+    "min": "least",
+    "cpu": "CPU",
+    "receive": "receiving",
+}
+"""Synonyms in a requirement: word of the user -> word in the name of a metric."""
+FIELDS = (
+    ("payload", r"payload|\bMTU\b"),
+    ("requested_goodput", r"requested.goodput"),
+    ("other_goodput", r"other_goodput|other.goodput"),
+    ("rate", r"\brate_fps\b|\brate\b(?! of)"),
+    ("cores", r"\bcores?\b"),
+    ("switches", r"\bswitch"),
+    ("endpoints", r"\bendpoint"),
+    ("distance", r"distance"),
+    ("line_rate", r"line.rate"),
+    ("cpu_clock", r"cpu_clock|CPU clock"),
+    ("app_send", r"app_send|application"),
+    ("app_recv", r"app_recv"),
+    ("protocol", r"rows of|protocol"),
+)
+"""Pairs: a field of the what-if page, and the pattern with which an error message names its parameter."""
+
+
+class Question(BaseModel):
+    """Question as texts of the command line. An empty text stands for a missing parameter."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    dataset: str = SHORT
+    variant: str = Field("", max_length=40)
+    protocol: str = Field("", max_length=100)
+    words: dict[str, str] = Field(
+        default_factory=dict, max_length=20, description="Parameters, such as payload = 1448 B."
+    )
+    options: dict[str, str] = Field(default_factory=dict, max_length=20)
+    extrapolate: bool = False
+
+    @property
+    def given(self) -> dict[str, str]:
+        """Given parameters, as texts by name."""
+        return {name: text.strip() for name, text in self.words.items() if text.strip()}
+
+    def values(self) -> dict[str, float]:
+        """Return the given parameters in SI units. The keys have the unit as suffix, such as ``payload_bytes``.
+
+        Raises
+        ------
+        IcmodelError
+            If a parameter does not exist, or its text is not a quantity of the right kind.
+        """
+        return {
+            si: value
+            for name, text in self.given.items()
+            for si, value in parse_word(name, text).items()
+        }
+
+    def keywords(self, data: Dataset, values: Mapping[str, object]) -> dict[str, object]:
+        """Return the arguments of `icmodel.scenario.scenario`: protocol, options, and the given values in SI units."""
+        options = {axis: value for axis, value in self.options.items() if value}
+        return {"protocol": self.protocol or data.default_protocol, **values, "options": options}
+
+
+def parse_word(name: str, text: str) -> dict[str, float]:
+    """Parse one parameter of a question. Return its name with the SI unit as suffix, and its number.
+
+    Raises
+    ------
+    IcmodelError
+        If the parameter does not exist, or the text is not a quantity of the right kind.
+
+    Examples
+    --------
+    >>> parse_word("payload", "64 KiB")
+    {'payload_bytes': 65536}
+    """
+    if name in COUNTS:
+        if not re.fullmatch(r"[0-9]{1,18}", text):
+            raise ScenarioError(f"{name} {text!r} is not possible: give a whole number such as 2")
+        return {name: int(text)}
+    if name not in TEXT_SPELLINGS:
+        known = ", ".join((*TEXT_SPELLINGS, *COUNTS))
+        raise ScenarioError(f"there is no parameter {name!r}: the parameters are {known}")
+    si_name, parse = TEXT_SPELLINGS[name]
+    return {si_name: parse(text)}
+
+
+# --- answers ---------------------------------------------------------------------------------
 
 
 class QuestionsBody(Body):
@@ -74,6 +165,27 @@ class Judged(BaseModel):
     outcome: str = ""
     reason: str = ""
     problem: str = ""
+
+
+class Bar(BaseModel):
+    """Bar for a latency term or a goodput bound. ``share`` is its length, as a fraction of the longest bar."""
+
+    name: str
+    text: str
+    share: float
+    decides: bool
+
+
+class RowText(BaseModel):
+    """Dataset row behind an answer, with its values as texts."""
+
+    line: int
+    metric: str
+    payload: str
+    load: str
+    value: str
+    basis: str
+    source: str
 
 
 class Answer(BaseModel):
@@ -147,7 +259,7 @@ def answer(question: Question, requirements: list[str]) -> Answer:
     )
 
 
-# --- the parts of an answer -------------------------------------------------------------------
+# --- the parts of an answer ------------------------------------------------------------------
 
 
 def _metric(name: str, found: Prediction) -> Metric:
@@ -165,7 +277,49 @@ def _metric(name: str, found: Prediction) -> Metric:
     )
 
 
-# --- requirements in words --------------------------------------------------------------------
+def limited_by(found: Prediction) -> str:
+    """Return the bottleneck in words. If the request is the bottleneck, the text adds the least other bound."""
+    name = limit_name(found.bottleneck)
+    others = [(bps, bound) for bound, bps in found.bounds.items() if bound != "request"]
+    if found.bottleneck == "request" and others:
+        bps, bound = min(others)
+        return f"{name}; at most {quantity('goodput_bps', bps, 4)} ({bound})"
+    return name
+
+
+def bars(metric: str, parts: Mapping[str, float], decisive: Callable[..., float]) -> list[Bar]:
+    """Convert the parts of a metric to bars. ``decisive`` (``min`` or ``max``) selects the deciding bar."""
+    finite = [value for value in parts.values() if math.isfinite(value)]
+    longest, marked = max(finite, default=0.0), decisive(finite, default=0.0)
+    return [
+        Bar(
+            name=name,
+            text=quantity(metric, value),
+            share=min(max(value / longest, 0.0), 1.0) if longest > 0 and value == value else 0.0,
+            decides=value == marked,
+        )
+        for name, value in parts.items()
+    ]
+
+
+def used_row(one: UsedRow) -> RowText:
+    """Return a dataset row with its values as texts."""
+
+    def text(name: str, value: float | None) -> str:
+        return "–" if value is None else quantity(name, value)
+
+    return RowText(
+        line=one.line,
+        metric=metric_name(one.metric),
+        payload=text("payload_bytes", one.payload_bytes),
+        load=text("load_bps", one.load_bps),
+        value=text(one.metric, one.value),
+        basis=one.basis,
+        source=one.source,
+    )
+
+
+# --- requirements in words -------------------------------------------------------------------
 
 
 def _judged(text: str, found: Prediction) -> Judged:
@@ -193,33 +347,106 @@ def _judged(text: str, found: Prediction) -> Judged:
     )
 
 
-class CurvesBody(Body):
-    """Request for curves: questions, a metric, and the parameter along which it is drawn."""
+def parse_requirement(text: str, metrics: tuple[str, ...]) -> Requirement:
+    """Parse a requirement in words, such as ``latency mean <= 100 us``.
 
-    questions: list[Question] = Field(min_length=1, max_length=MOST_QUESTIONS)
-    over: Axis
-    metric: str = SHORT
-    beyond: bool = Field(False, description="Whether to add payloads beyond the benchmarked ones.")
+    The words of the metric may be in any order; the field name of the metric also works.
+
+    Raises
+    ------
+    UseCaseError, UnitError
+        If the text has no comparison sign or no metric, or its limit has no unit.
+
+    Examples
+    --------
+    >>> parse_requirement("latency mean <= 100 us", ("goodput_bps", "latency_mean_s"))
+    Requirement(name='mean latency', metric='latency_mean_s', at_least=None, at_most=0.0001, kind='soft', source='')
+    """
+    match = LIMIT.fullmatch(text.strip())
+    if match is None:
+        raise UseCaseError(
+            f"{text!r} is not a requirement: write a metric, ≤ or ≥, and a limit with its unit, such as "
+            "mean latency ≤ 100 us"
+        )
+    words = {ALIKE.get(word.lower(), word).lower() for word in match["metric"].split()}
+    named = (
+        name
+        for name in metrics
+        if name == match["metric"] or set(metric_name(name).lower().split()) == words
+    )
+    metric = next(named, "latency_mean_s" if words == {"latency"} else "")
+    if metric not in metrics:
+        known = ", ".join(metric_name(name) for name in metrics)
+        raise UseCaseError(f"{match['metric']!r} is not a metric here: use one of {known}")
+    kind = quantity_kind(metric) or ("ratio" if not metric.endswith("_cores") else "count")
+    limit = (
+        units.parse_factor(match["limit"]) if kind == "count" else units.parse(kind, match["limit"])
+    )
+    at_most = match["sign"] in AT_MOST
+    return Requirement(
+        metric_name(metric), metric, None if at_most else limit, limit if at_most else None
+    )
 
 
-class Curves(BaseModel):
-    """Curves in the order of their questions."""
-
-    curves: list[Curve]
+# --- the question for other tools ------------------------------------------------------------
 
 
-def form(dataset: str, variant: str, protocol: str) -> Form:
-    """Return the choices and ranges of a bundled dataset. An empty argument stands for its default."""
-    return curves.form(warm_model(dataset, variant or None).model, protocol)
+def command_of(question: Question) -> str:
+    """Return the command that answers the question."""
+    words = ["icmodel", "predict", "--dataset", question.dataset]
+    named = {"variant": question.variant, "protocol": question.protocol} | question.given
+    for name, text in named.items():
+        words += [f"--{name.replace('_', '-')}", text] if text else []
+    for axis, value in question.options.items():
+        words += ["--option", f"{axis}={value}"] if value else []
+    return shlex.join([*words, *(["--extrapolate"] if question.extrapolate else [])])
 
 
-def curve(question: Question, over: Axis, metric: str, beyond: bool = False) -> Curve:
-    """Predict a metric along an axis. If the question has no answer, return the reason."""
-    outside = "extrapolate" if question.extrapolate else "nan"
-    try:
-        warm = warm_model(question.dataset, question.variant or None)
-        keywords = question.keywords(warm.model.data, question.values())
-        with warm.lock:
-            return curves.curve(warm.model, keywords, over, metric, outside, beyond=beyond)
-    except IcmodelError as error:
-        return Curve(error=in_keys(str(error)))
+def python_of(question: Question, found: Prediction) -> str:
+    """Return a Python program that answers the question."""
+    variant = f", variant={question.variant!r}" if question.variant else ""
+    given: dict[str, object] = {"protocol": found.scenario.protocol}
+    given |= {name: int(text) if name in COUNTS else text for name, text in question.given.items()}
+    if options := {axis: value for axis, value in question.options.items() if value}:
+        given["options"] = options
+    if question.extrapolate:
+        given["outside"] = "extrapolate"
+    keywords = ", ".join(f"{name}={value!r}" for name, value in given.items())
+    return (
+        "import icmodel\n\n"
+        f"model = icmodel.Model(icmodel.load({question.dataset!r}){variant})\n"
+        f"answer = model.predict({keywords})\n"
+        "print(answer.goodput_bps.value, answer.bottleneck)\n"
+    )
+
+
+def row_of(question: Question, found: Prediction) -> str:
+    """Return a header and a row for a spreadsheet, with the columns of ``icmodel predict --from``."""
+    cells: dict[str, Cell] = {
+        "dataset": found.dataset,
+        "variant": found.variant,
+        "protocol": found.scenario.protocol,
+    }
+    cells |= question.given | {axis: value for axis, value in question.options.items() if value}
+    cells |= zip(ANSWER_HEADS, answer_cells(found), strict=False)  # the last column is for reasons
+
+    def text(cell: Cell) -> str:
+        words = f"{cell:.7g}" if isinstance(cell, float) else str("" if cell is None else cell)
+        return " ".join(words.split())
+
+    return "\n".join("\t".join(map(text, row)) for row in (cells, cells.values())) + "\n"
+
+
+# --- the wrong parameter ---------------------------------------------------------------------
+
+
+def field_of(message: str) -> str:
+    """Return the first field in an error message; empty if the message names no field.
+
+    Examples
+    --------
+    >>> field_of("cores 7 is not possible here")
+    'cores'
+    """
+    found = ((re.search(pattern, message), name) for name, pattern in FIELDS)
+    return min(((match.start(), name) for match, name in found if match), default=(0, ""))[1]

@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from icmodel.dataset import VARIANTS, Dataset, Point
+from icmodel.dataset import VARIANTS, Point
 from icmodel.documents import number_or_none
-from icmodel.errors import OutOfDomain, ScenarioError
+from icmodel.errors import IcmodelError, OutOfDomain, ScenarioError
 from icmodel.estimate import metric_name, quantity
 from icmodel.model import Model
 from icmodel.scenario import Scenario, scenario
+from icmodel.web.bodies import Body, in_keys
+from icmodel.web.whatif import MOST_QUESTIONS, SHORT, Question
+from icmodel.web.work import warm_model
 
 STEPS = 80
 """Number of steps along a curve, besides the benchmarked points."""
@@ -66,16 +69,17 @@ class Form(BaseModel):
     whose: str
 
 
-def form(model: Model, protocol: str) -> Form:
-    """Return the contents of the what-if form for a dataset.
+def form(dataset: str, variant: str, protocol: str) -> Form:
+    """Return the contents of the what-if form for a bundled dataset.
 
-    An empty ``protocol`` stands for the default protocol of the dataset.
+    An empty ``variant`` or ``protocol`` stands for the default of the dataset.
 
     Raises
     ------
     ScenarioError
         If the dataset has no such protocol.
     """
+    model = warm_model(dataset, variant or None).model
     data, chosen = model.data, protocol or model.data.default_protocol
     if chosen not in data.protocols:
         known = ", ".join(data.protocols)
@@ -83,11 +87,13 @@ def form(model: Model, protocol: str) -> Form:
     axes: Any = data.document.get("axes", {})
     rows = [point for point in data.points if point.protocol == chosen]
     metrics = sorted({point.metric for point in rows})
-    options = [
-        OptionAxis(axis=axis, values=values, default=default, meaning=str(axes[axis]["meaning"]))
-        for axis, default in data.option_defaults.items()
-        if len(values := _values_of(data, axis, rows, default)) > 1
-    ]
+    options = []
+    for at, axis in enumerate(data.option_axes):
+        default = data.option_defaults[axis]
+        values = sorted({row.options[at] for row in rows if row.options[at]} | {default})
+        if len(values) > 1:
+            meaning = str(axes[axis]["meaning"])
+            options.append(OptionAxis(axis=axis, values=values, default=default, meaning=meaning))
     return Form(
         dataset=data.id,
         title=data.title,
@@ -101,11 +107,6 @@ def form(model: Model, protocol: str) -> Form:
         words={name: metric_name(name) for name in metrics},
         whose=data.whose,
     )
-
-
-def _values_of(data: Dataset, axis: str, rows: Iterable[Point], default: str) -> list[str]:
-    where = data.option_axes.index(axis)
-    return sorted({row.options[where] for row in rows if row.options[where]} | {default})
 
 
 def _ranges(model: Model, rows: Sequence[Point]) -> Iterable[Range]:
@@ -182,7 +183,34 @@ class Curve(BaseModel):
     points: list[Dot] = Field(default_factory=list)
 
 
-def curve(
+class CurvesBody(Body):
+    """Request for curves: questions, a metric, and the parameter along which it is drawn."""
+
+    questions: list[Question] = Field(min_length=1, max_length=MOST_QUESTIONS)
+    over: Axis
+    metric: str = SHORT
+    beyond: bool = Field(False, description="Whether to add payloads beyond the benchmarked ones.")
+
+
+class Curves(BaseModel):
+    """Curves in the order of their questions."""
+
+    curves: list[Curve]
+
+
+def curve(question: Question, over: Axis, metric: str, beyond: bool = False) -> Curve:
+    """Predict a metric along an axis. If the question has no answer, return the reason."""
+    outside = "extrapolate" if question.extrapolate else "nan"
+    try:
+        warm = warm_model(question.dataset, question.variant or None)
+        keywords = question.keywords(warm.model.data, question.values())
+        with warm.lock:
+            return predict_curve(warm.model, keywords, over, metric, outside, beyond=beyond)
+    except IcmodelError as error:
+        return Curve(error=in_keys(str(error)))
+
+
+def predict_curve(
     model: Model,
     keywords: Mapping[str, object],
     over: Axis,
@@ -213,7 +241,8 @@ def curve(
     if here.cores is None and counts:
         here = replace(here, cores=max(counts))
     xs = _positions(model, here, rows, over, beyond=beyond)
-    varied = {name: keywords[name] for name in keywords.keys() - _replaced(over)}
+    replaced = {FIELDS[over], "rate_fps"} if over == "load" else {FIELDS[over]}
+    varied = {name: keywords[name] for name in keywords.keys() - replaced}
     arrays: Any = {"payload_bytes": here.payload_bytes, **varied, FIELDS[over]: xs}
     try:
         grid = model.predict_many(outside=outside, metrics=(metric,), **arrays)
@@ -224,7 +253,7 @@ def curve(
             model.predict(first, outside="refuse" if outside == "nan" else outside)
             raise
         # The protocol cannot carry the payloads beyond the benchmarked ones, so they are left out.
-        return curve(model, keywords, over, metric, outside, beyond=False)
+        return predict_curve(model, keywords, over, metric, outside, beyond=False)
 
     def numbers(name: str) -> list[float | None]:
         return [number_or_none(value) for value in grid[name].values.tolist()]
@@ -239,11 +268,6 @@ def curve(
         basis=[words.get(code, "") for code in bases.values.tolist()],
         points=list(_dots(rows, here, over, metric)),
     )
-
-
-def _replaced(over: Axis) -> set[str]:
-    """Return the parameters of a question that the axis replaces."""
-    return {FIELDS[over], "rate_fps"} if over == "load" else {FIELDS[over]}
 
 
 def _positions(

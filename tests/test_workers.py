@@ -27,7 +27,7 @@ from search import mostly_long
 from sweep_case import BLOCK, CENTRAL, FORMATS, QUESTION, content
 from workers_case import OPTIONS, asked, raced, searched, validated
 
-POOL = importlib.import_module("icmodel.workers.pool")
+POOL = importlib.import_module("icmodel.workers")
 SUM = Work("sum", "number")
 NOBODY = "tcp://127.0.0.1:9"
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")

@@ -10,15 +10,15 @@ import pytest
 
 from benchmarks.chooser.synthetic import TUNING, Noise, Synthetic
 from icmodel.calibrate import Progress, Run, Settings, calibrate
-from icmodel.calibrate.runs import candidates, ends
-from icmodel.calibrate.state import table
-from icmodel.calibrate.verdict import (
+from icmodel.calibrate.planner import (
     asked_runs,
     own_runs,
     refuse_undecidable,
     required_metrics,
     standing,
 )
+from icmodel.calibrate.runs import candidates, ends
+from icmodel.calibrate.state import table
 from icmodel.errors import CalibrationError, UseCaseError
 from icmodel.usecase import load_usecase
 

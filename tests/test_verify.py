@@ -13,7 +13,7 @@ import pytest
 import icmodel
 from icmodel.cli import main
 from icmodel.errors import VerificationError
-from icmodel.schemas.commands import output_schema
+from icmodel.schemas import output_schema
 from icmodel.verify import VerifyOptions, verify
 from icmodel.verify.folder import PREDICTION, Folder
 from icmodel.verify.running import RunResult
