@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 MOST = 2**53
 """Greatest valid value of a count; a float represents every whole number up to this value exactly."""
+MOST_WORKERS = 1000
+"""Greatest number of worker processes."""
 ROUNDING = 2
 """Greatest rounding error of a requested goodput, rate × payload × 8, in units in the last place.
 
@@ -64,7 +67,7 @@ class ValidRange:
         if self.whole:
             from numpy import rint  # listing datasets needs no numpy
 
-            return enough & (value <= MOST) & (rint(value) == value)
+            enough = enough & (rint(value) == value)
         return enough & (value <= self.most)
 
     def refusal(self, name: str, value: object) -> str:
@@ -77,11 +80,13 @@ class ValidRange:
         A count must be an integer; a boolean is not a number.
         """
         number = isinstance(value, int if self.whole else (int, float))
-        try:
-            valid = number and not isinstance(value, bool) and self.allows(float(value))  # type: ignore[arg-type]
-        except OverflowError:  # an integer beyond all floats
-            valid = False
-        if not valid:
+        # The limits come first, since float refuses integers beyond all floats.
+        if not (
+            number
+            and not isinstance(value, bool)
+            and self.least <= value <= self.most  # type: ignore[operator]
+            and self.allows(float(value))  # type: ignore[arg-type]
+        ):
             raise ScenarioError(self.refusal(name, value))
 
     def check_array(self, name: str, column: NDArray[Any]) -> None:
@@ -93,11 +98,15 @@ class ValidRange:
             least, greatest = column.min(), column.max()
             if self.allows(least) and self.allows(greatest):
                 return
-        allowed = self.allows(column.astype(float))
+        try:
+            numbers = column.astype(float)
+        except OverflowError:  # an integer beyond all floats
+            raise ScenarioError(self.refusal(name, column.max())) from None
+        allowed = self.allows(numbers)
         if math.isnan(DEFAULTS.get(name, 0.0)):
             allowed |= column != column
         if not allowed.all():
-            raise ScenarioError(self.refusal(name, column[~allowed][0].item()))
+            raise ScenarioError(self.refusal(name, column[~allowed].tolist()[0]))
 
 
 def _time(what: str) -> ValidRange:
@@ -106,8 +115,8 @@ def _time(what: str) -> ValidRange:
 
 
 def _count(least: int, what: str) -> ValidRange:
-    give = f"a whole number of {what}, at least {least}"
-    return ValidRange(least, "not possible", give, whole=True)
+    give = f"a whole number of {what}, {least} to {MOST}"
+    return ValidRange(least, "not possible", give, whole=True, most=MOST)
 
 
 VALID_RANGES: Mapping[str, ValidRange] = {
@@ -152,6 +161,27 @@ OTHERS_WITHOUT_ENDPOINTS = (
     "the other goodput is above 0 but endpoints is 1, which is this stream alone: "
     "count the others too, e.g. endpoints = 2"
 )
+
+
+def parse_whole(text: str, least: int = 0, most: int = MOST) -> int:
+    """Parse a whole number, written in digits.
+
+    Raises
+    ------
+    ScenarioError
+        If the text is not a whole number from ``least`` to ``most``.
+
+    Examples
+    --------
+    >>> parse_whole("4")
+    4
+    """
+    digits = text.strip()
+    if not re.fullmatch(r"[0-9]{1,18}", digits) or not least <= int(digits) <= most:
+        raise ScenarioError(
+            f"{text!r} is not possible: give a whole number from {least} to {most}, without a unit"
+        )
+    return int(digits)
 
 
 def check_arrays(columns: Mapping[str, NDArray[Any]]) -> None:

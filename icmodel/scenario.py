@@ -501,5 +501,7 @@ def _number(name: str, value: Any) -> float:
         if isinstance(value, bool):
             raise TypeError
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except OverflowError:  # an integer beyond all floats, which its range refuses
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError):
         raise ScenarioError(f"{name} {value!r} is not a number: give a number in SI") from None

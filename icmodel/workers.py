@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeVar, TypeVarTuple
 from icmodel import __version__
 from icmodel.dataset import Dataset, catalogue, find, load
 from icmodel.errors import ClusterError, DatasetError
+from icmodel.ranges import MOST_WORKERS
 
 WAIT_S = 10
 """Greatest time to wait for a Dask scheduler or for its first worker [s]."""
@@ -153,11 +154,16 @@ def pool(
     Raises
     ------
     ClusterError
-        If a worker process ends, or the cluster has no workers or is lost.
+        If the number of worker processes is impossible, a worker process ends, or the cluster has no workers or is
+        lost.
     """
     if client is not None:
         yield from _cluster(work, client)
     elif workers is not None:
+        if not 1 <= workers <= MOST_WORKERS:
+            raise ClusterError(
+                f"workers {workers} is not a number of processes: give 1 to {MOST_WORKERS}"
+            )
         yield from _processes(work, workers)
     elif threads > 1:
         yield from _threads(work, threads)

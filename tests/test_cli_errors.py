@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ import checkout
 from cli_case import RunIcmodel
 from conftest import clean_environment
 from icmodel.cli import main
-from icmodel.usecase import new_usecase_text
+from icmodel.usecase import find_usecase, new_usecase_text
 
 CENTRAL = "ethernet-10g-2012"
 Refused = Callable[..., str]
@@ -52,7 +53,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 QUESTIONS = {
     "unknown protocol": ("--protocol sctp --payload '64 B'", ["'sctp'", "ethernet, tcp, udp"]),
-    "payload 0": ("--payload '0 B'", ["0", "at least 1"]),
+    "payload 0": ("--payload '0 B'", ["0", "1 to 9007199254740992"]),
     "payload 65536 of TCP": (
         "--payload '65536 B'",
         ["65536 B", "1 to 65535 B", "use a payload in this range, or set extrapolate of predict"],
@@ -76,10 +77,10 @@ QUESTIONS = {
         "--payload '64 B' --cores 5",
         ["5 cores", "1, 2, 3, 4", "use one of these counts, or set extrapolate of"],
     ),
-    "0 cores": ("--payload '64 B' --cores 0", ["--cores '0'", "at least 1"]),
+    "0 cores": ("--payload '64 B' --cores 0", ["--cores '0'", "1 to 9007199254740992"]),
     "cores with a unit": ("--payload '64 B' --cores '2 cores'", ["'2 cores'", "without a unit"]),
     "half a switch": ("--payload '64 B' --switches 0.5", ["'0.5'", "whole number"]),
-    "0 endpoints": ("--payload '64 B' --endpoints 0", ["--endpoints '0'", "at least 1"]),
+    "0 endpoints": ("--payload '64 B' --endpoints 0", ["--endpoints '0'", "1 to 9007199254740992"]),
     "bytes for a rate": (
         "--payload '64 B' --requested-goodput '9.4 GB'",
         ["'9.4 GB'", "'/s' is missing", "9.4 Gb/s or 100 MB/s"],
@@ -393,8 +394,8 @@ def test_a_closed_standard_output_is_no_defect(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ("--payload '0 B'", "--payload '0 B' is not possible: give a whole number of bytes, at"),
-        ("--payload='0 B'", "--payload '0 B' is not possible: give a whole number of bytes, at"),
+        ("--payload '0 B'", "--payload '0 B' is not possible: give a whole number of bytes, 1"),
+        ("--payload='0 B'", "--payload '0 B' is not possible: give a whole number of bytes, 1"),
         ("--payload '1.4 KiB'", "but 1433.6 B: write 1433 B or 1434 B"),
         ("--payload '0.5 B'", "but 0.5 B: write 1 B"),
         ("--payload '1 B' --endpoints 0", "--endpoints '0' is not possible: give a whole number"),
@@ -413,6 +414,60 @@ def test_an_impossible_value_is_told_with_the_option_as_it_was_typed(
     printed = run_icmodel(f"{command} {options}")
     assert printed.code == 2
     assert says in printed.err
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        *(
+            (f"{command} --payload '64 B' --{count} {{}}", "to 9007199254740992")
+            for command in ("predict", "sweep", "compare", "plot goodput_bps -o x.svg")
+            for count in ("cores", "switches", "endpoints")
+        ),
+        ("sweep --payload '64 B' --switches 1..{}", "a whole number of switches, 0 to 9007199254"),
+        ("ingest none.json -o made --cores {}", "from 1 to 9007199254740992"),
+        ("ingest none.json -o made --switches {}", "from 0 to 9007199254740992"),
+        ("ingest none.json -o made --host-cores {}", "from 1 to 9007199254740992"),
+        ("theory ethernet --payload '64 B' --switches {}", "from 0 to 9007199254740992"),
+        ("theory infiniband --lanes {}", "from 1 to 12"),
+        ("theory rapidio --lanes {}", "from 1 to 16"),
+        ("validate dds-1g --most {}", "from 1 to 9007199254740992"),
+        ("recommend imaging --workers {}", "give 1 to 1000"),
+        ("calibrate --lab -o made --cores {}", "give 1 to 64"),
+        ("verify lab-direct -o made --repeats {}", "give at most 996"),
+        ("fold none.jsonl -o made --histogram-digits {}", "give 1 to"),
+        ("serve --port {}", "0 to 65535"),
+    ],
+)
+def test_a_huge_count_is_told_its_maximum(line: str, says: str, refused: Refused) -> None:
+    huge = str(10**20)
+    sentence = refused(line.format(huge))
+    assert huge in sentence
+    assert says in sentence
+
+
+@pytest.mark.parametrize(
+    ("usecase", "key"),
+    [
+        ("cameras", "count"),
+        ("cameras", "interfaces"),
+        ("cameras", "cores"),
+        ("imaging", "switches"),
+        ("imaging", "endpoints"),
+        ("motion-control", "connections"),
+    ],
+)
+def test_a_count_of_a_use_case_is_told_its_maximum(
+    usecase: str, key: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = find_usecase(usecase).read_text(encoding="utf-8")
+    huge = re.sub(rf"^({key} *= *)\d+", rf"\g<1>{10**20}", text, count=1, flags=re.M)
+    assert huge != text
+    (tmp_path / "own.toml").write_text(huge, encoding="utf-8")
+    assert main(["evaluate", str(tmp_path / "own.toml")]) == 2
+    sentence = capsys.readouterr().err
+    assert f"{key} " in sentence
+    assert "9007199254740992" in sentence
 
 
 def test_theory_tells_an_impossible_payload_with_its_option(run_icmodel: RunIcmodel) -> None:

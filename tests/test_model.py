@@ -197,7 +197,7 @@ def test_nagle_off_is_another_curve_with_its_own_counts() -> None:
     ("question", "error", "named"),
     [
         ({"protocol": "sctp"}, OutOfDomain, ("'sctp'", "ethernet, tcp, udp")),
-        ({"payload": "0 B"}, ScenarioError, ("payload '0 B'", "at least 1")),
+        ({"payload": "0 B"}, ScenarioError, ("payload '0 B'", "1 to 9007199254740992")),
         ({"payload": "65536 B"}, OutOfDomain, ("payload 65536 B", "1 to 65535 B", "extrapolate")),
         ({"payload": "64 KB"}, UnitError, ("KB", "kB", "KiB")),
         ({"payload": "64 b"}, UnitError, ("64 b",)),

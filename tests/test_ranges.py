@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,17 @@ def test_one_and_many_are_refused_in_the_same_words(name: str, value: float) -> 
     with pytest.raises(ScenarioError) as one:
         MODEL.predict(**asked)
     assert str(one.value).partition(": give")[2] == str(many.value).partition(": give")[2]
+
+
+@pytest.mark.parametrize("value", [10**20, 1e20, "1e20", str(10**20), 10**400])
+@pytest.mark.parametrize("name", [name for name, one in VALID_RANGES.items() if one.whole])
+def test_a_count_above_its_maximum_is_told_the_maximum(name: str, value: object) -> None:
+    asked: dict[str, Any] = {**ASKED, name: value}
+    if name == "payload_bytes" and isinstance(value, str):
+        return  # a size in bytes is a number
+    for question in (MODEL.predict, MODEL.predict_many, partial(icmodel.sweep, MODEL)):
+        with pytest.raises(ScenarioError, match=rf"^{name} .*: give a whole number .*{MOST}"):
+            question(**asked)
 
 
 @pytest.mark.parametrize("name", VALID_RANGES)

@@ -148,7 +148,7 @@ def test_counts_that_follow_a_rule_take_every_whole_number(model: icmodel.Model)
     assert axes["endpoints"] == (1, 2, 3)
 
 
-@pytest.mark.parametrize("text", ["0..1000000000000", f"1..{10**18 - 1}"])
+@pytest.mark.parametrize("text", ["1..1000000000000", f"1..{2**53}"])
 @pytest.mark.parametrize("parameter", ["switches", "endpoints"])
 def test_a_range_of_too_many_counts_is_refused_before_it_is_made(
     model: icmodel.Model, parameter: str, text: str

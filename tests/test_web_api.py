@@ -199,6 +199,16 @@ def test_a_refusal_of_a_request_names_no_option_of_the_command_line() -> None:
             {"files": [{"name": "x.txt", "text": "nothing"}]},
             "name the tool with tool, or map the columns of a table with `icmodel ingest --map`",
         ),
+        (
+            "predict",
+            {"payload": "64 B", "cores": str(10**20)},
+            "give a whole number from 1 to 9007199254740992, without a unit",
+        ),
+        (
+            "predict",
+            {"payload": "64 B", "cores": 10**20},
+            "give at most 9007199254740992, e.g. 4",
+        ),
     ],
 )
 def test_a_refusal_of_a_request_names_its_keys(

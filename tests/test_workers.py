@@ -29,6 +29,7 @@ from workers_case import OPTIONS, asked, raced, searched, validated
 
 POOL = importlib.import_module("icmodel.workers")
 SUM = Work("sum", "number")
+HUGE = str(10**20)
 NOBODY = "tcp://127.0.0.1:9"
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
@@ -193,7 +194,8 @@ def test_commands_refuse_impossible_workers(
     monkeypatch.setattr(POOL, "WAIT_S", 1)
     for words, said in (
         (["--workers", "2", "--cluster", NOBODY], "--workers and --cluster are both given"),
-        (["--workers", "0"], "--workers 0 is not a number of processes: give 1 or more"),
+        (["--workers", "0"], "--workers 0 is not a number of processes: give 1 to 1000"),
+        (["--workers", HUGE], f"--workers {HUGE} is not a number of processes: give 1 to 1000"),
         (["--cluster", NOBODY], f"no Dask scheduler answers at {NOBODY}"),
     ):
         assert main([*command, *words]) == 2

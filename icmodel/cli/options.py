@@ -26,6 +26,7 @@ from icmodel.questions.words import (
     given_options,
     option_field,
 )
+from icmodel.ranges import MOST_WORKERS
 from icmodel.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -225,11 +226,13 @@ Cluster = Annotated[
 
 
 def check_workers(workers: int | None, cluster: str | None) -> None:
-    """Raise ScenarioError if both --workers and --cluster are given, or --workers is less than 1."""
+    """Raise ScenarioError if both --workers and --cluster are given, or the number of workers is impossible."""
     if workers is not None and cluster is not None:
         raise ScenarioError("--workers and --cluster are both given: give only one")
-    if workers is not None and workers < 1:
-        raise ScenarioError(f"--workers {workers} is not a number of processes: give 1 or more")
+    if workers is not None and not 1 <= workers <= MOST_WORKERS:
+        raise ScenarioError(
+            f"--workers {workers} is not a number of processes: give 1 to {MOST_WORKERS}"
+        )
 
 
 def client_of(cluster: str | None) -> AbstractContextManager[Any]:

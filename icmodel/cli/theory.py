@@ -183,7 +183,9 @@ def infiniband(
     icmodel theory infiniband --payload "4096 B, 4097 B"
     icmodel theory infiniband --generation ndr --payload "64 KiB" --operation write --mtu "2 KiB"
     """  # noqa: D301
-    rate_bps = infiniband_link.link_rate_bps(generation, parse_count("lanes", lanes))
+    rate_bps = infiniband_link.link_rate_bps(
+        generation, parse_count("lanes", lanes, 1, max(infiniband_link.LANES))
+    )
     if line_rate:
         rate_bps = units.parse_bps(line_rate)
     link = Link("infiniband", chosen.framing(), rate_bps)
@@ -236,7 +238,9 @@ def rapidio(
     icmodel theory rapidio --payload "256 B, 257 B"
     icmodel theory rapidio --payload "4 KiB" --operation message --lanes 4 --baud "3.125 GHz"
     """  # noqa: D301
-    rate_bps = rapidio_link.link_rate_bps(parse_count("lanes", lanes), units.parse_hertz(baud))
+    rate_bps = rapidio_link.link_rate_bps(
+        parse_count("lanes", lanes, 1, max(rapidio_link.LANES)), units.parse_hertz(baud)
+    )
     if line_rate:
         rate_bps = units.parse_bps(line_rate)
     link = Link("rapidio", chosen.framing(), rate_bps)

@@ -19,6 +19,7 @@ from statistics import fmean, median, stdev
 from typing import Any, NamedTuple
 
 from icmodel.errors import DatasetError
+from icmodel.ranges import MOST
 
 FILE_BASES = ("measured", "tabulated", "stated", "theory", "derived", "assumed")
 AXES = (
@@ -250,8 +251,9 @@ def _whole(name: str, text: str, least: int = 0) -> int | None:
     """Parse a cell with a whole number of at least ``least``; ``None`` for an empty cell."""
     if not text:
         return None
-    if not text.isascii() or not text.isdigit() or int(text) < least:
-        raise ValueError(f"{name} {text!r} is not a whole number of at least {least}")
+    digits = text.isascii() and text.isdigit() and len(text) < 19
+    if not digits or not least <= int(text) <= MOST:
+        raise ValueError(f"{name} {text!r} is not a whole number from {least} to {MOST}")
     return int(text)
 
 

@@ -16,7 +16,8 @@ from typing import Any
 from icmodel import units
 from icmodel.dataset import AXES
 from icmodel.documents import toml_file
-from icmodel.errors import RecordError, UnitError
+from icmodel.errors import RecordError, ScenarioError, UnitError
+from icmodel.ranges import parse_whole
 
 UNLIMITED = "unlimited"
 _RUN = re.compile(r"#[0-9]+$")
@@ -57,9 +58,7 @@ class Labels:
 
 
 def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise UnitError(f"{text!r} is not a whole number: write digits alone, such as 2")
-    return int(text)
+    return parse_whole(text, 1)
 
 
 def _protocol(text: str) -> str:
@@ -73,7 +72,7 @@ SPELLINGS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "payload": ("payload_bytes", units.parse_bytes),
     "load": ("load_bps", lambda text: math.inf if text == UNLIMITED else units.parse_bps(text)),
     "cores": ("cores", _count),
-    "switches": ("switches", _count),
+    "switches": ("switches", parse_whole),
     "endpoints": ("endpoints", _count),
     "other_goodput": ("other_goodput_bps", units.parse_bps),
     "host_cores": ("host_cores", _count),
@@ -114,7 +113,7 @@ def read_labels(entries: Mapping[str, object], where: str) -> Labels:
         name, read = SPELLINGS[key]
         try:
             values[name] = read(str(value))
-        except UnitError as error:
+        except (UnitError, ScenarioError) as error:
             raise RecordError(f"{where}: {key}: {error}") from error
     return Labels(**values, options=options)  # type: ignore[arg-type]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from icmodel.errors import ScenarioError
-from icmodel.ranges import VALID_RANGES
+from icmodel.ranges import MOST, VALID_RANGES, parse_whole
 
 DEFAULT_DATASET = "ethernet-10g-2012"
 OWN, BEST = "the dataset's own", "the variant that best predicts left-out rows"
@@ -126,25 +125,23 @@ class Question:
 # --- values -----------------------------------------------------------------------------------
 
 
-def parse_count(name: str, text: str, least: int = 0) -> int:
+def parse_count(name: str, text: str, least: int = 0, most: int = MOST) -> int:
     """Parse the whole number of a command-line option.
 
     Raises
     ------
     ScenarioError
-        If the text is not a whole number, or the number is below ``least``.
+        If the text is not a whole number from ``least`` to ``most``.
 
     Examples
     --------
     >>> parse_count("cores", "4")
     4
     """
-    if not re.fullmatch(r"[0-9]{1,18}", text.strip()) or int(text) < least:
-        allowed = f"of at least {least}" if least else "such as 2"
-        raise ScenarioError(
-            f"--{name} {text!r} is not possible: give a whole number {allowed}, without a unit"
-        )
-    return int(text)
+    try:
+        return parse_whole(text, least, most)
+    except ScenarioError as error:
+        raise ScenarioError(f"--{name} {error}") from None
 
 
 def parse_key_values(texts: list[str] | None) -> dict[str, str]:

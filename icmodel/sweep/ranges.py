@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -21,7 +21,7 @@ from icmodel import scenario as words
 from icmodel.dataset import AXES, Dataset, Point
 from icmodel.errors import DatasetError, OutOfDomain, ScenarioError
 from icmodel.model import Model
-from icmodel.ranges import VALID_RANGES, ValidRange
+from icmodel.ranges import MOST, VALID_RANGES, ValidRange
 
 Value = float | str
 """Value of a swept parameter: a number in SI units, or the text of a protocol or an option."""
@@ -130,7 +130,10 @@ def number_axis(name: str, value: object, data: Dataset, rows: tuple[Point, ...]
     for number in [value] if fixed else _list(name, value):
         if isinstance(number, bool) or not isinstance(number, (int, float, np.number)):
             raise ScenarioError(f"{name} {number!r} is not a number: give numbers in SI")
-        si = float(number)
+        try:
+            si = float(number)
+        except OverflowError:  # an integer beyond all floats
+            raise ScenarioError(VALID_RANGES[name].refusal(name, number)) from None
         values.append(int(si) if name in WHOLE and si.is_integer() else si)
     if not values:
         raise ScenarioError(f"{name} has no values: give at least one")
@@ -165,19 +168,21 @@ def range_values(
     """
 
     def parse_count(text: str) -> float:
-        if not re.fullmatch(r"[0-9]{1,18}", text.strip()):
+        # A longer number would not fit into a float.
+        if not re.fullmatch(r"[0-9]{1,300}", text.strip()):
             raise ScenarioError(
-                f"{name} {text!r} is not a count: give a whole number such as 2, several as 1,4, "
-                "or a range as 1..4"
+                f"{name} {text!r} is not a count: give a whole number up to {MOST} such as 2, several as "
+                "1,4, or a range as 1..4"
             )
         return int(text)
 
     si_name, parse = words.TEXT_SPELLINGS.get(name, (name, parse_count))
-    ends: list[tuple[str, float]] = []
 
     def end(text: str) -> float:
-        ends.append((text.strip(), parse(text)))
-        return ends[-1][1]
+        value = parse(text)
+        if valid is not None and not valid.allows(float(value)):
+            raise ScenarioError(valid.refusal(name, text.strip()))
+        return value
 
     values: list[float] = []
     for item in (piece.strip() for piece in text.split(",")):
@@ -202,16 +207,7 @@ def range_values(
             raise ScenarioError(
                 f"{name} has more than {LARGEST_RANGE} values: split the range into several sweeps"
             )
-    if valid is not None:
-        refuse_invalid(name, ends, valid)
     return tuple(dict.fromkeys(values))
-
-
-def refuse_invalid(name: str, ends: Iterable[tuple[str, float]], valid: ValidRange) -> None:
-    """Raise ScenarioError for the first invalid value; ``ends`` has each value as text and as number."""
-    for text, value in ends:
-        if not valid.allows(value):
-            raise ScenarioError(valid.refusal(name, text))
 
 
 def spaced_values(name: str, item: str, first: float, last: float, how: str) -> list[float]:

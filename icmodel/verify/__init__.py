@@ -42,6 +42,8 @@ LAB = "lab-1g-2026"
 REPEATS = 5
 MOST_MORE = 3
 """Greatest number of extra passes (runs of all streams) that replace passes with too little overlap."""
+MOST_REPEATS = 999 - MOST_MORE
+"""Greatest number of required passes; their files have numbers of three digits."""
 
 Watch = Callable[[int, int], None]
 """Type of a progress function: called with the number of valid passes so far, and the required number."""
@@ -60,7 +62,7 @@ class VerifyOptions:
     slower, members : float, int, optional
         Slowdown of the lab system, and greatest number of devices in a group; by default values that fit this machine.
     repeats : int
-        Required number of valid passes (runs of all streams); 0 to predict without measuring.
+        Required number of valid passes (runs of all streams), up to `MOST_REPEATS`; 0 to predict without measuring.
     times : Times
         Warm-up, window and tail of each run [s].
     cache : bool
@@ -83,6 +85,10 @@ class VerifyOptions:
         ):
             if value is not None and value < least:
                 raise VerificationError(f"{name} {value:g} is too small: give at least {least:g}")
+        if self.repeats > MOST_REPEATS:
+            raise VerificationError(
+                f"repeats of {self.repeats} is too large: give at most {MOST_REPEATS}"
+            )
 
 
 @checks_keywords

@@ -23,11 +23,12 @@ from icmodel.questions.words import (
     Question,
     split_names,
 )
+from icmodel.ranges import MOST
 
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 """Text such as "1448 B", or range such as "64 B..65535 B"."""
 Toml = Annotated[str, StringConstraints(min_length=1, max_length=500_000)]
-Count = Annotated[int, Field(ge=0, le=10**9)] | Word
+Count = Annotated[int, Field(ge=0, le=MOST)] | Word
 """Whole number, or range such as "1,4" or "0..2"."""
 Names = Annotated[list[Word], Field(max_length=64)]
 TEXTS = {
