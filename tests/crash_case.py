@@ -91,13 +91,17 @@ class Command:
 RECORDS = GOLDEN / "tcp-unlimited.jsonl"
 RESULTS = CASES / "libzmq"
 QUESTION = "sweep --payload '64 B..1448 B:5'"
+ONE_METRIC = "--metric goodput_bps"
+"""Of Zarr, 196 operations on files instead of 1316: each kind of operation, on 10 arrays instead of 66."""
 COMMANDS = {
     "sweep.csv": Command(
         line(f"{QUESTION} -o x.csv"), ("x.csv",), line("sweep --payload '64 B' -o x.csv")
     ),
     "sweep.nc": Command(line(f"{QUESTION} -o x.nc"), ("x.nc",)),
     "sweep.zarr": Command(
-        line(f"{QUESTION} -o x.zarr"), ("x.zarr",), line("sweep --payload '64 B' -o x.zarr")
+        line(f"{QUESTION} {ONE_METRIC} -o x.zarr"),
+        ("x.zarr",),
+        line(f"sweep --payload '64 B' {ONE_METRIC} -o x.zarr"),
     ),
     "report.html": Command(
         line("evaluate motion-control -o x.html"), ("x.html",), line("evaluate imaging -o x.html")
