@@ -108,7 +108,7 @@ def test_one_mistake_is_one_sentence_as_before() -> None:
     with pytest.raises(UseCaseError) as told:
         read_usecase(text, "mine.toml")
     assert str(told.value) == (
-        "mine.toml, line 58: requirements no. 1, kind is 'firmly': it must be 'hard', 'firm' or 'soft'"
+        "mine.toml, line 59: requirements no. 1, kind is 'firmly': it must be 'hard', 'firm' or 'soft'"
     )
 
 
