@@ -1,8 +1,8 @@
 """Read and write TOML and JSON documents, and write files atomically.
 
 For some damaged documents, Python's parsers raise unusual errors: a `RecursionError` for deep nesting,
-a plain `ValueError` for a number with thousands of digits. The readers of this module raise the parser's
-usual error instead, so that callers handle one kind of error.
+a plain `ValueError` for a number with thousands of digits. The readers of this module raise `ValueError` for all of
+them, so that callers handle one kind of error.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def toml(text: str) -> dict[str, Any]:
 
     Raises
     ------
-    tomllib.TOMLDecodeError
-        If the text is not TOML, is nested too deep, or has a number with too many digits.
+    ValueError
+        If the text is not TOML (`tomllib.TOMLDecodeError`), is nested too deep, or has a number with too many digits.
 
     Examples
     --------
@@ -86,13 +86,9 @@ def toml(text: str) -> dict[str, Any]:
     try:
         document = tomllib.loads(text.removeprefix("\ufeff"))  # editors of Windows write this mark
     except RecursionError:
-        raise tomllib.TOMLDecodeError(_TOO_DEEP) from None
-    except tomllib.TOMLDecodeError:
-        raise
-    except ValueError as error:
-        raise tomllib.TOMLDecodeError(str(error)) from error
+        raise ValueError(_TOO_DEEP) from None
     if is_too_deep(document):
-        raise tomllib.TOMLDecodeError(_TOO_DEEP)
+        raise ValueError(_TOO_DEEP)
     return document
 
 
@@ -143,7 +139,7 @@ def toml_file(path: Path, error: type[IcmodelError]) -> dict[str, Any]:
         return toml(path.read_text(encoding="utf-8"))
     except OSError as reason:
         raise error(f"{path} cannot be read: {reason.strerror}") from reason
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
+    except ValueError as reason:  # not TOML, or not UTF-8
         raise error(f"{path} is not valid TOML: {reason}") from reason
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -343,7 +342,7 @@ def read_document(text: str, file: str, form: Form[D]) -> tuple[D | None, Mistak
     mistakes = Mistakes(file, text)
     try:
         given = mistakes.document = toml(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         at = AT_LINE.search(str(error))
         refusal = form.error(f"{file} is not valid TOML: {error}")
         refusal.mistakes = (Mistake(f"not valid TOML: {error}", int(at[1]) if at else None),)

@@ -328,7 +328,8 @@ def test_what_is_not_judged_changes_no_score() -> None:
     ]
     metrics = ("goodput_bps", "latency_mean_s")
     found = scores(table(more, asked), "hybrid", metrics)
-    assert found == scores(table(plain, asked), "hybrid", metrics)
+    bare = scores(table(plain, asked), "hybrid", metrics)
+    assert repr(found) == repr(bare)  # without repeats, noise is NaN, which equals nothing
     assert [(one.metric, one.count) for one in found] == [
         (name, len(sizes) - 2) for name in metrics
     ]

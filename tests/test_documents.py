@@ -89,10 +89,10 @@ def test_an_absurd_document_is_an_error_of_the_user(
 
 @given(NESTED)
 def test_a_read_document_is_never_nested_deeply(text: str) -> None:
-    for read, wrong in ((toml, tomllib.TOMLDecodeError), (json_value, ValueError)):
+    for read in (toml, json_value):
         try:
             document = read(text)
-        except wrong:
+        except ValueError:
             continue
         assert not is_too_deep(document)
 

@@ -18,6 +18,7 @@ for name in ("SIGALRM", "SIGHUP", "SIGKILL", "alarm", "setitimer"):
     delattr(signal, name)
 for name in ("fork", "geteuid", "getuid", "killpg", "sched_getaffinity", "setsid"):
     delattr(os, name)
+os.process_cpu_count = os.cpu_count  # from Python 3.13 on, as where sched_getaffinity is missing
 
 from icmodel.__main__ import main
 

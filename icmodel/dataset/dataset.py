@@ -11,7 +11,6 @@ import hashlib
 import json
 import math
 import sys
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -425,7 +424,7 @@ def read_document(folder: Path) -> dict[str, object]:
     path = folder / "dataset.toml"
     try:
         document = toml(_read_bytes(path).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # not TOML, or not UTF-8
         raise DatasetError(f"{path} is not valid TOML: {error}") from error
     if document.get("schema_version") != SCHEMA_VERSION:
         raise DatasetError(
