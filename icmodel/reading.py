@@ -29,7 +29,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails
 
 from icmodel import units
-from icmodel.documents import toml
+from icmodel.documents import is_file, toml
 from icmodel.errors import (
     AT_LINE,
     Fault,
@@ -318,10 +318,75 @@ class SourceFile:
     sha256: str
 
 
-def source_file(path: Path, bundled: Path, error: type[IcmodelError]) -> SourceFile:
-    """Name a file and hash its text; a file in the folder ``bundled`` is named without its extension."""
-    name = path.stem if path.parent == bundled else path.name
-    return SourceFile(name, hashlib.sha256(read_file(path, error).encode()).hexdigest())
+@dataclass(frozen=True, slots=True)
+class TomlFiles:
+    """TOML files of one kind: bundled files, found by name, and the user's own files, found by path.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the kind in messages, such as ``use case``.
+    new : str
+        Command that starts a file, such as ``icmodel usecases new``.
+    folder : Path
+        Folder of the bundled files.
+    error : type
+        Class of the errors.
+    """
+
+    kind: str
+    new: str
+    folder: Path
+    error: type[IcmodelError]
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the bundled files, sorted."""
+        return tuple(sorted(path.stem for path in self.folder.glob("*.toml")))
+
+    def find(self, name: str | Path) -> Path:
+        """Find a file by bundled name or by path.
+
+        Raises
+        ------
+        IcmodelError
+            If no bundled file and no other file has this name, or the file cannot be read.
+        """
+        path = Path(name)
+        if str(name) in self.names():
+            return self.folder / f"{name}.toml"
+        try:
+            if is_file(path):
+                return path
+        except OSError as error:
+            raise self.error(f"{path} cannot be read: {error.strerror}") from error
+        *others, last = self.names()
+        raise self.error(
+            f"there is no {self.kind} {str(name)!r}: use {', '.join(others)} or {last}, give the path of a "
+            f"TOML file, or start one with `{self.new}`"
+        )
+
+    def source(self, name: str | Path) -> SourceFile:
+        """Return name and hash of a file, by bundled name or by path; a bundled file is named without its extension."""
+        path = self.find(name)
+        text = read_file(path, self.error)
+        shown = path.stem if path.parent == self.folder else path.name
+        return SourceFile(shown, hashlib.sha256(text.encode()).hexdigest())
+
+    def new_text(self, name: str, template: str) -> str:
+        """Replace ``NAME`` in the template of a new file.
+
+        Raises
+        ------
+        IcmodelError
+            If the name has other characters than lower-case letters, digits and hyphens, or does not start with a
+            letter.
+        """
+        if not re.match(SLUG_PATTERN, name):
+            raise self.error(
+                f"{name!r} cannot name a {self.kind}: use lower-case letters, digits and hyphens, starting "
+                f"with a letter, such as my-{self.kind.replace(' ', '-')}"
+            )
+        return template.replace("NAME", name)
 
 
 def read_document(text: str, file: str, form: Form[D]) -> tuple[D | None, Mistakes]:

@@ -8,7 +8,6 @@ both commands note the difference.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -17,9 +16,8 @@ from typing import Any
 
 from icmodel import units
 from icmodel.dataset import catalogue, shipped
-from icmodel.documents import is_file
 from icmodel.errors import Fault, Mistakes, NetworkError, Place, UseCaseError
-from icmodel.reading import SLUG_PATTERN, Form, SourceFile, read_document, read_file, source_file
+from icmodel.reading import Form, SourceFile, TomlFiles, read_document, read_file
 from icmodel.system.checking import Finding, check
 from icmodel.system.document import SCHEMA_VERSION, SystemDocument
 from icmodel.system.expansion import expand_sound_part
@@ -60,6 +58,9 @@ FORM = Form(
 )
 
 
+FILES = TomlFiles("system", "icmodel system new", shipped("usecases") / "systems", NetworkError)
+
+
 def load(name: str | Path) -> System:
     """Load a system by bundled name or path. Its groups are expanded, and its streams are routed.
 
@@ -94,14 +95,14 @@ def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
 
 def _with_file(system: System, path: Path) -> System:
     """Copy a system with the hash of its file, and with the name of the file unless the system is bundled."""
-    made_of = source_file(path, _bundled_folder(), NetworkError)
+    made_of = FILES.source(path)
     own = path.name if path.name == made_of.name else ""
     return replace(system, file=own, sha256=made_of.sha256)
 
 
 def system_file(name: str | Path) -> SourceFile:
     """Name and hash of the file of a system, by bundled name or by path."""
-    return source_file(find_system(name), _bundled_folder(), NetworkError)
+    return FILES.source(name)
 
 
 def read_system(
@@ -300,18 +301,7 @@ def find_system(name: str | Path) -> Path:
     NetworkError
         If no bundled system and no file has this name, or the file cannot be read.
     """
-    if str(name) in system_names():
-        return _bundled_folder() / f"{name}.toml"
-    try:
-        if is_file(Path(name)):
-            return Path(name)
-    except OSError as error:
-        raise NetworkError(f"{name} cannot be read: {error.strerror}") from error
-    *others, last = system_names()
-    raise NetworkError(
-        f"there is no system {str(name)!r}: use {', '.join(others)} or {last}, give the path of a TOML "
-        "file, or start one with `icmodel system new`"
-    )
+    return FILES.find(name)
 
 
 def system_names() -> tuple[str, ...]:
@@ -320,11 +310,7 @@ def system_names() -> tuple[str, ...]:
     >>> "imaging" in system_names()
     True
     """
-    return tuple(sorted(path.stem for path in _bundled_folder().glob("*.toml")))
-
-
-def _bundled_folder() -> Path:
-    return shipped("usecases") / "systems"
+    return FILES.names()
 
 
 def system_schema() -> Mapping[str, Any]:
@@ -405,12 +391,7 @@ def new_system_text(name: str) -> str:
     >>> new_system_text("my-cell").splitlines()[1]
     '# Check it with:    icmodel system check my-cell.toml'
     """
-    if not re.match(SLUG_PATTERN, name):
-        raise NetworkError(
-            f"{name!r} cannot name a system: use lower-case letters, digits and hyphens, starting with a "
-            "letter, such as my-system"
-        )
-    return TEMPLATE.replace("NAME", name)
+    return FILES.new_text(name, TEMPLATE)
 
 
 TEMPLATE = """\

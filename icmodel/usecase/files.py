@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from icmodel.dataset import shipped
-from icmodel.documents import is_file
 from icmodel.errors import UseCaseError
-from icmodel.reading import SLUG_PATTERN, Form, SourceFile, read_document, read_file, source_file
+from icmodel.reading import Form, SourceFile, TomlFiles, read_document, read_file
 from icmodel.usecase.derivation import Derivations, checked_requirement, derive_sound_part
 from icmodel.usecase.document import SCHEMA_VERSION, UseCase
 
@@ -50,9 +48,12 @@ FORM = Form(
 )
 
 
+FILES = TomlFiles("use case", "icmodel usecases new", shipped("usecases"), UseCaseError)
+
+
 def usecase_names() -> tuple[str, ...]:
     """Return the names of the bundled use cases, sorted."""
-    return tuple(sorted(path.stem for path in shipped("usecases").glob("*.toml")))
+    return FILES.names()
 
 
 def find_usecase(name: str | Path) -> Path:
@@ -63,25 +64,12 @@ def find_usecase(name: str | Path) -> Path:
     UseCaseError
         If there is no bundled use case and no file of that name, or the file cannot be read.
     """
-    path = Path(name)
-    if str(name) in usecase_names():
-        return shipped("usecases") / f"{name}.toml"
-    try:
-        if is_file(path):
-            return path
-    except OSError as error:
-        raise UseCaseError(f"{path} cannot be read: {error.strerror}") from error
-    *others, last = usecase_names()
-    known = f"{', '.join(others)} or {last}"
-    raise UseCaseError(
-        f"there is no use case {str(name)!r}: use {known}, give the path "
-        "of a TOML file, or start one with `icmodel usecases new`"
-    )
+    return FILES.find(name)
 
 
 def usecase_file(name: str | Path) -> SourceFile:
     """Return name and hash of a use case's file, by bundled name or by path."""
-    return source_file(find_usecase(name), shipped("usecases"), UseCaseError)
+    return FILES.source(name)
 
 
 def load_usecase(name: str | Path) -> UseCase:
@@ -143,12 +131,7 @@ def new_usecase_text(name: str) -> str:
     UseCaseError
         If the name has other characters than lower-case letters, digits and hyphens, or does not start with a letter.
     """
-    if not re.match(SLUG_PATTERN, name):
-        raise UseCaseError(
-            f"{name!r} cannot name a use case: use lower-case letters, digits and hyphens, "
-            "starting with a letter, such as my-use-case"
-        )
-    return TEMPLATE.replace("NAME", name)
+    return FILES.new_text(name, TEMPLATE)
 
 
 TEMPLATE = """\
