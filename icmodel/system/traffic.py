@@ -344,8 +344,13 @@ def port_loads(system: System, packets: Packing | None = None) -> Iterator[PortL
             ]
             mean = sum(rates)
             messages = [_Message.of(*each) for each in zip(asking, rates, strict=True)]
-            due_bps, due_s = max([(mean, 0.0), *_due_rates(messages)])
-            yield PortLoad(port, asking, tuple(rates), mean, due_bps, due_s)
+            # Demand bound function at a deadline, divided by the deadline (S. K. Baruah, A. K. Mok and L. E. Rosier,
+            # Preemptively scheduling hard-real-time sporadic tasks on one processor, IEEE Real-Time Systems
+            # Symposium, 1990). At a lower rate, no order of sending meets all deadlines. It exceeds the average
+            # only if a deadline is shorter than the period of its stream.
+            due = {message.due_s for message in messages if message.due_s < message.period_s}
+            needed = [(sum(one.due_bits(time) for one in messages) / time, time) for time in due]
+            yield PortLoad(port, asking, tuple(rates), mean, *max([(mean, 0.0), *needed]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,18 +377,6 @@ class _Message:
             return 0.0
         count = math.floor((within_s - self.due_s) / self.period_s) + 1
         return count * self.rate_bps * self.period_s
-
-
-def _due_rates(messages: list[_Message]) -> Iterator[tuple[float, float]]:
-    """Yield pairs: a rate that deadlines need [b/s], and the time within which messages are due [s].
-
-    The rate is the demand bound function at a time, divided by that time (S. K. Baruah, A. K. Mok and
-    L. E. Rosier, Preemptively scheduling hard-real-time sporadic tasks on one processor, IEEE Real-Time Systems
-    Symposium, 1990). At a lower rate, no order of sending meets all deadlines. The rate exceeds the average only if a
-    deadline is shorter than the period of its stream.
-    """
-    for within in {message.due_s for message in messages if message.due_s < message.period_s}:
-        yield sum(message.due_bits(within) for message in messages) / within, within
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,12 @@ from icmodel.system.prediction.bounding import (
     worst_case,
 )
 from icmodel.system.prediction.buffers import stated_buffers
-from icmodel.system.prediction.combining import device_usage, link_usage, stream_predictions
+from icmodel.system.prediction.combining import (
+    StageResults,
+    device_usage,
+    link_usage,
+    stream_predictions,
+)
 from icmodel.system.prediction.delays import added_latencies
 from icmodel.system.prediction.judging import judge_requirements
 from icmodel.system.prediction.path_times import path_times
@@ -133,7 +138,7 @@ def predict(
 
     # put the results together, and judge the requirements
     streams = stream_predictions(
-        system, questions, stated, rates, overloaded, added, buffers, paths
+        system, StageResults(questions, stated, paths, rates, overloaded, buffers, added)
     )
     models = [answering.model for answering in questions.datasets]
     result = SystemPrediction(

@@ -68,28 +68,51 @@ CROWDED = "other streams hold it back, so its frames may wait in its host longer
 NO_LATENCY = "no latency of a frame is known"
 
 
-def stream_predictions(
-    system: System,
-    questions: StreamQuestions,
-    stated: Sequence[StatedTimes],
-    rates: Throughput,
-    overloaded: Iterable[Overload],
-    added: Sequence[AddedLatency],
-    buffers: Buffers,
-    paths: Sequence[PathTimes],
-) -> dict[str, StreamPrediction]:
+@dataclass(frozen=True, slots=True)
+class StageResults:
+    """Results of the stages before the combination; a sequence has an entry for each stream, in the system's order.
+
+    Parameters
+    ----------
+    questions : StreamQuestions
+        Questions to the datasets.
+    stated : sequence of StatedTimes
+        Streams, with the latency and core time that their devices state.
+    paths : sequence of PathTimes
+        Times of frames on their paths without other traffic.
+    rates : Throughput
+        Shares of all resources.
+    overloaded : sequence of Overload
+        Overloaded ports.
+    buffers : Buffers
+        Effects of stated buffers, with queues and bounds.
+    added : sequence of AddedLatency
+        Delays of path and queues.
+    """
+
+    questions: StreamQuestions
+    stated: Sequence[StatedTimes]
+    paths: Sequence[PathTimes]
+    rates: Throughput
+    overloaded: Sequence[Overload]
+    buffers: Buffers
+    added: Sequence[AddedLatency]
+
+
+def stream_predictions(system: System, stages: StageResults) -> dict[str, StreamPrediction]:
     """Make the prediction of every stream of a system from the results of all stages, by name."""
-    overloads = overloaded_streams(system, overloaded)
+    rates, buffers = stages.rates, stages.buffers
+    overloads = overloaded_streams(system, stages.overloaded)
     full_hosts = overloaded_hosts(system, rates.alone.requested, rates.resources.flows.sent_with)
     working = working_together(system)
-    virtual = questions.between_virtual_machines()
+    virtual = stages.questions.between_virtual_machines()
     found = {}
     for index, (name, stream) in enumerate(system.streams.items()):
-        times, path = stated[index], paths[index]
+        times, path, added = stages.stated[index], stages.paths[index], stages.added[index]
         goodput = stream_goodput(index, rates, times, buffers)
         limits = bool(rates.by_window[index])
         window = StreamWindow.of(rates.windows, index, stream, limits=limits)
-        frames = frame_latencies(index, rates, times, goodput, added[index], buffers, path)
+        frames = frame_latencies(index, rates, times, goodput, added, buffers, path)
         metrics = {**goodput.metrics, **frames}
         metrics |= times.busy_cores(metrics["goodput_bps"], rates.shares[index])
         messages = message_times(metrics, window, goodput, path)
@@ -100,7 +123,7 @@ def stream_predictions(
             window=window,
             goodput=goodput,
             path=path,
-            added=added[index],
+            added=added,
             buffers=buffers,
             virtual=index in virtual,
             works_together=not working.isdisjoint({(stream.source, "send"), (stream.sink, "recv")}),
@@ -211,7 +234,8 @@ class _StreamResults:
             metrics, times = times_of_arrivals(metrics), times_of_arrivals(times)
 
         bound, no_bound = self.bound(arrives, goodput)
-        metrics, times = self.within_bound(bound, metrics, times)
+        metrics, times = self.limited_message_times(bound, metrics, times)
+        metrics, times = self.latencies_within_burst(bound, metrics, times)
         loss = self.buffers.losses.get(self.index)
         if limit == "request" and loss is not None and loss.value > SAME:
             limit, where = BUFFER, loss.at
@@ -239,36 +263,55 @@ class _StreamResults:
         full = self.stream.produced_bps and self.share.at == self.stream.path[0]
         return FULL_INTERFACE if held_back and full else ""
 
-    def within_bound(
+    def limited_message_times(
         self, bound: LatencyBound | None, metrics: dict[str, Estimate], times: dict[str, Estimate]
     ) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
-        """Limit message times to a bound of whole messages, and extend frame latencies to later frames.
+        """Limit message times to a worst-case bound that holds for whole messages."""
+        if bound is None or not bound.whole:
+            return metrics, times
+        most_s = bound.value_s
+        if self.covers_hosts(bound):
+            latency = limited_to(most_s, metrics[MESSAGE_LATENCY])
+            times = {name: limited_to(most_s, one) for name, one in times.items()}
+            return {**metrics, MESSAGE_LATENCY: latency}, times
+        if self.index not in self.rates.alone.refused:
+            return metrics, times
+        least_s = most_s + self.stated.least_s  # hosts without a dataset may add 0 s
+        return metrics, {
+            name: replace(
+                one,
+                value=min(one.value, most_s + self.stated.value_s(name)),
+                low=min(one.low, least_s),
+            )
+            for name, one in times.items()
+        }
+
+    def latencies_within_burst(
+        self, bound: LatencyBound | None, metrics: dict[str, Estimate], times: dict[str, Estimate]
+    ) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
+        """Extend frame latencies to later frames of a message, and limit them to the worst-case bound.
 
         Frames that are sent at once wait for each other. So a frame may take as long as its message.
         """
         stream, most_s = self.stream, math.inf if bound is None else bound.value_s
-        covers = set() if bound is None else set(bound.covers)
-        # frames that hosts drop have no latency; frames that hosts hold back take longer
-        held_back = TAKEN in covers and self.share.elastic
-        hosts_too = bound is not None and NETWORK not in covers and not held_back
-        if bound is not None and bound.whole and hosts_too:
-            times = {name: limited_to(most_s, one) for name, one in times.items()}
-            metrics[MESSAGE_LATENCY] = limited_to(most_s, metrics[MESSAGE_LATENCY])
-        elif bound is not None and bound.whole and self.index in self.rates.alone.refused:
-            # hosts without a dataset may add 0 s
-            for name, one in times.items():
-                value = min(one.value, most_s + self.stated.value_s(name))
-                low = min(one.low, most_s + self.stated.least_s)
-                times[name] = replace(one, value=value, low=low)
         if self.stated.passes_whole(self.share):
-            metrics |= self.stated.bounded(metrics, most_s)
-            greatest = times.get(GREATEST_LATENCY, absent(""))
+            metrics = {**metrics, **self.stated.bounded(metrics, most_s)}
+            greatest, why = times.get(GREATEST_LATENCY, absent("")), metrics[GREATEST_LATENCY].why
             if math.isinf(metrics[GREATEST_LATENCY].high) and not greatest.absent:
-                why = metrics[GREATEST_LATENCY].why
                 times = {**times, GREATEST_LATENCY: replace(greatest, high=math.inf, why=why)}
         elif stream.frames_a_message > 1 and stream.sent_at_once and not self.path.spaced_s(stream):
-            metrics |= of_every_frame(metrics, times, most_s if hosts_too else math.inf)
+            most_s = most_s if self.covers_hosts(bound) else math.inf
+            metrics = {**metrics, **of_every_frame(metrics, times, most_s)}
         return metrics, times
+
+    def covers_hosts(self, bound: LatencyBound | None) -> bool:
+        """Whether a bound includes the hosts, for every frame that they take.
+
+        Frames that hosts drop have no time; frames that they hold back take longer.
+        """
+        if bound is None or NETWORK in bound.covers:
+            return False
+        return not (TAKEN in bound.covers and self.share.elastic)
 
     # --- latency bound ------------------------------------------------------------------------
 
@@ -416,18 +459,12 @@ def _processor(device: Device, work: list[tuple[Stream, Estimate]]) -> DevicePre
     value, low, high = (min(end / device.cores, 1.0) for end in busy.ends)
     why = f"of {device.cores} cores; {busy.why}"
     utilisation = replace(busy, value=value, low=low, high=high, why=why)
-    return DevicePrediction(utilisation, busy, _by_core(device.cores, work))
 
-
-def _by_core(cores: int, work: list[tuple[Stream, Estimate]]) -> tuple[float, ...]:
-    """Utilisation of each core of a host (0 to 1), the busiest core first.
-
-    The streams' processes are assumed to be placed on the least loaded cores, the busiest stream first. A stream
-    without a stated number of cores uses as few cores as it needs.
-    """
-    load = [0.0] * cores
-    for stream, busy in sorted(work, key=lambda one: (-one[1].value, one[0].name)):
-        count = min(stream.cores or max(math.ceil(busy.value), 1), cores)
-        for core in sorted(range(cores), key=lambda core: (load[core], core))[:count]:
-            load[core] = min(load[core] + busy.value / count, 1.0)
-    return tuple(sorted(load, reverse=True))
+    # utilisation of each core: processes are assumed to be placed on the least loaded cores, the busiest stream first;
+    # a stream without a stated number of cores uses as few cores as it needs
+    load = [0.0] * device.cores
+    for stream, cores in sorted(work, key=lambda one: (-one[1].value, one[0].name)):
+        count = min(stream.cores or max(math.ceil(cores.value), 1), device.cores)
+        for core in sorted(range(device.cores), key=lambda core: (load[core], core))[:count]:
+            load[core] = min(load[core] + cores.value / count, 1.0)
+    return DevicePrediction(utilisation, busy, tuple(sorted(load, reverse=True)))

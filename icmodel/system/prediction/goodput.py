@@ -306,26 +306,20 @@ def loss_rate(
     other_shares : iterable of StreamShare
         Shares in the other cases, see `Throughput.other_shares`.
     """
-    loss = _loss_at_values(own, goodput, own_goodput, share)
+    loss = own
+    less = goodput.low < own_goodput.low * (1 - SAME)
+    less |= goodput.value < own_goodput.value * (1 - SAME)
+    limited = (share.crowded or less) and share.sent_bps > 0
+    if limited and not (share.elastic or own.absent or goodput.absent):
+        # A rounding error of the goodput does not count as loss: it would fail a requirement of no loss.
+        kept = [end / share.sent_bps for end in (goodput.value, goodput.high, goodput.low)]
+        lost = [1 - max(ratio, 0.0) if ratio < 1 - SAME else 0.0 for ratio in kept]
+        loss = derived(replace(own, why=goodput.why), lost, ("assumed",))
     most = max(one.greatest_loss for one in other_shares)
     if loss.absent or most <= loss.high + SAME:
         return loss
     why = "more is lost if all streams send as much as their datasets allow, or share one queue of a host"
     return derived(loss, (loss.value, loss.low, most), ("derived", "assumed"), why)
-
-
-def _loss_at_values(
-    own: Estimate, goodput: Estimate, own_goodput: Estimate, share: StreamShare
-) -> Estimate:
-    less = goodput.low < own_goodput.low * (1 - SAME)
-    less |= goodput.value < own_goodput.value * (1 - SAME)
-    limited = (share.crowded or less) and share.sent_bps > 0
-    if share.elastic or own.absent or goodput.absent or not limited:
-        return own
-    # A rounding error of the goodput does not count as loss: it would fail a requirement of no loss.
-    kept = [end / share.sent_bps for end in (goodput.value, goodput.high, goodput.low)]
-    lost = [1 - max(ratio, 0.0) if ratio < 1 - SAME else 0.0 for ratio in kept]
-    return derived(replace(own, why=goodput.why), lost, ("assumed",))
 
 
 def proportional_rates(

@@ -82,7 +82,8 @@ def port_queues(system: System, packets: Packing, rates: Throughput) -> Queues:
         packet_s=bursts.longest_bits / at.rate_bps,
     )
     bursts_at_once = waits(entries)
-    blocked = _gate_waits(crossings) + _waits_for_packet(crossings)
+    gates = np.array([crossing.gate_wait for crossing in crossings])
+    blocked = gates + _waits_for_packet(crossings)
     arrives_s = at.burst_arrives_s(bunches)
     first = _waits_of(frames, at, arrives_s, entries, bursts_at_once, blocked)
     last = _waits_of(bursts, at, arrives_s, entries, bursts_at_once, blocked)
@@ -418,15 +419,6 @@ def _waits_of(
     bucket_s = np.where(never_rests, at.bucket_s(packets), 0.0)
     mean = mean + blocked[:, 0] + at.shaped_s(packets) + bucket_s
     return _Waits(mean, variance + blocked[:, 1], over_time.meanwhile_s, bucket_s)
-
-
-def _gate_waits(crossings: Sequence[_Crossing]) -> Floats:
-    """Waits for gates to open, array (crossings, 3): mean [s], variance [s²] and greatest wait [s]."""
-    waits_s = np.zeros((len(crossings), 3))
-    for k, crossing in enumerate(crossings):
-        if isinstance(crossing.port.scheduler, Gates):
-            waits_s[k] = crossing.gate_wait
-    return waits_s
 
 
 def _waits_for_packet(crossings: Sequence[_Crossing]) -> Floats:

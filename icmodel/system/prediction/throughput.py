@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icmodel.arrays import Bools, Floats, Ints
+from icmodel.arrays import Bools, Floats
 from icmodel.estimate import BOTTLENECKS
 from icmodel.system.network import System
 from icmodel.system.prediction.answers import Answers, LoneAnswers, StreamQuestions
@@ -222,8 +222,12 @@ def _others(
     passes_all = np.array([device.latency_s is not None for device in sinks], dtype=bool)
     busiest = np.where(passes_all, NOWHERE, busiest)
     place = np.where(limited, allocation.limiting, busiest)
-    met, _, others = _meeting(shared, allocation, place)
-    endpoints = np.maximum(met, 1).astype(np.float64)
+    # streams at this place, and the goodput of the others there
+    arriving_bps = allocation.arriving_bps
+    total = np.bincount(path[used], arriving_bps[used], len(shared.keys) + 1)
+    own = np.where(path == place[:, None], arriving_bps, 0.0).max(axis=1, initial=0.0)
+    others = np.where(place == NOWHERE, 0.0, np.maximum(total[place] - own, 0.0))
+    endpoints = np.maximum(count[place], 1).astype(np.float64)
     kinds = np.array([key.kind for key in shared.keys] + [""])
     received = ~shared.flows.elastic & (kinds[place] == INTERFACE)
     rate = np.maximum(allocation.rate_bps, capacity_bps / MOST_ENDPOINTS)
@@ -242,25 +246,3 @@ def _others(
         "endpoints": np.where(shares, crowd, endpoints),
         "other_goodput_bps": np.where(np.isfinite(others), others, 0.0),
     }
-
-
-def _meeting(
-    shared: SharedResources, allocation: Allocation, at: Ints
-) -> tuple[Ints, Floats, Floats]:
-    """Traffic at one resource of each stream: number of streams there, own goodput, and others' goodput.
-
-    Goodputs are in b/s; all three results are arrays (streams,).
-
-    Parameters
-    ----------
-    at : array of int (streams,)
-        Resource considered for each stream; ``NOWHERE`` if the stream shares no resource.
-    """
-    path, arriving_bps = shared.flows.path, allocation.arriving_bps
-    used = (path != NOWHERE) & (shared.flows.usage > 0)
-    size = len(shared.keys) + 1
-    total = np.bincount(path[used], arriving_bps[used], size)
-    count = np.bincount(path[used], minlength=size)
-    own = np.where(path == at[:, None], arriving_bps, 0.0).max(axis=1, initial=0.0)
-    others = np.where(at == NOWHERE, 0.0, np.maximum(total[at] - own, 0.0))
-    return count[at], own, others
