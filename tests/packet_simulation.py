@@ -69,7 +69,7 @@ class Seen:
 
 
 class Choice:
-    """How a port chooses: its queues, and which packet goes next."""
+    """How a port chooses: its queues, and which packet goes next; here the highest class first."""
 
     def __init__(self, line_bps: float) -> None:
         self.line_bps = line_bps
@@ -87,7 +87,8 @@ class Choice:
 
     def take(self, now: float) -> Packet | float:
         """The next packet, or when to ask again: never, if nothing waits."""
-        raise NotImplementedError
+        names = self.waiting()
+        return self.queues[names[0]].popleft() if names else NEVER
 
     def sent(self, packet: Packet, now: float) -> None:
         """A packet's last bit has left."""
@@ -97,12 +98,10 @@ class Choice:
 
 
 class FirstCome(Choice):
+    """All packets in one queue."""
+
     def queue_of(self, packet: Packet) -> Any:
         return 0
-
-    def take(self, now: float) -> Packet | float:
-        queue = self.queues.get(0)
-        return queue.popleft() if queue else NEVER
 
 
 class Unordered(Choice):
@@ -117,12 +116,6 @@ class Unordered(Choice):
 
     def take(self, now: float) -> Packet | float:
         names = sorted(self.waiting(), key=lambda name: name == self.last)
-        return self.queues[names[0]].popleft() if names else NEVER
-
-
-class Priority(Choice):
-    def take(self, now: float) -> Packet | float:
-        names = self.waiting()
         return self.queues[names[0]].popleft() if names else NEVER
 
 
@@ -247,7 +240,7 @@ def choice(server: Server, last: str) -> Choice:
     if isinstance(how, Arbitrary):
         return Unordered(line, last)
     if isinstance(how, StrictPriority):
-        return Priority(line)
+        return Choice(line)
     if isinstance(how, WeightedRoundRobin):
         return Turns(line, how.weights, saves=False)
     if isinstance(how, DeficitRoundRobin):
