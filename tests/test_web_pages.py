@@ -419,6 +419,10 @@ def check_page(visit: Visit, name: str, views: tuple[View, ...]) -> None:
                 break
             page.wait_for_timeout(100)
         assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+        # A navigation higher than its box would have a vertical scrollbar.
+        heights = "(({ scrollHeight, clientHeight }) => [scrollHeight, clientHeight])"
+        content, box = page.evaluate(f"{heights}(document.querySelector('.bar nav'))")
+        assert content == box
     for size, scheme in views:
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=scheme)
