@@ -13,13 +13,17 @@ import re
 import stat
 import sys
 import tomllib
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from icmodel.errors import IcmodelError, ReportError, unwritable
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 MOST_NESTED = 64
 """Maximum depth of nested tables and lists; real documents have at most ten levels."""
@@ -83,8 +87,13 @@ def toml(text: str) -> dict[str, Any]:
     >>> toml("rate = '9.4 Gb/s'")
     {'rate': '9.4 Gb/s'}
     """
+    return _parsed(tomllib.loads, text.removeprefix("\ufeff"))  # editors of Windows write this mark
+
+
+def _parsed(parse: Callable[[Any], V], text: str | bytes) -> V:
+    """Parse a text, and refuse a document that is nested too deep."""
     try:
-        document = tomllib.loads(text.removeprefix("\ufeff"))  # editors of Windows write this mark
+        document = parse(text)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     if is_too_deep(document):
@@ -155,13 +164,7 @@ def json_value(text: str | bytes) -> object:
 
     if not text.strip():
         raise ValueError("it is empty")
-    try:
-        document: object = json.loads(text, parse_int=_whole_number)
-    except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
-    if is_too_deep(document):
-        raise ValueError(_TOO_DEEP)
-    return document
+    return _parsed(partial(json.loads, parse_int=_whole_number), text)
 
 
 def _whole_number(digits: str) -> int:
@@ -328,9 +331,6 @@ def _value(value: object) -> str:
 
 
 # --- grouping ---------------------------------------------------------------------------------
-
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
 
 
 def group_by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:

@@ -372,6 +372,12 @@ class TomlFiles:
         shown = path.stem if path.parent == self.folder else path.name
         return SourceFile(shown, hashlib.sha256(text.encode()).hexdigest())
 
+    def argument(self, name: str, file: SourceFile | None) -> str:
+        """Return the argument of a command that names a file; without ``file``, by the name in its text."""
+        if file is not None:
+            return file.name
+        return name if name in self.names() else f"{name}.toml"
+
     def new_text(self, name: str, template: str) -> str:
         """Replace ``NAME`` in the template of a new file.
 

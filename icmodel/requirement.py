@@ -18,6 +18,8 @@ NOT_MET = "not met"
 UNDECIDED = "undecided"
 OUTCOMES = (MET, UNDECIDED, NOT_MET)
 """All outcomes of a requirement, the best first; the outcome of several requirements is the worst one."""
+EXIT_CODES = {MET: 0, NOT_MET: 1, UNDECIDED: 3}
+"""Outcome -> exit code of the command line."""
 ROUNDING = 1e-9
 """Relative difference up to which a goodput counts as equal to the rate at which data is produced."""
 SIGNS = {MET: "✓", NOT_MET: "✗", UNDECIDED: "?"}

@@ -18,7 +18,7 @@ from icmodel.errors import CalibrationError, UnitError
 from icmodel.estimate import plural, quantity_text
 from icmodel.probing import Probe, check_probe, find_probe
 from icmodel.questions.words import option_field, split_names
-from icmodel.requirement import MET, NOT_MET
+from icmodel.requirement import EXIT_CODES, MET, UNDECIDED
 
 if TYPE_CHECKING:
     from icmodel.calibrate import Progress
@@ -31,8 +31,6 @@ DEFAULT_TOPOLOGY = "direct-1g"
 
 The rate of this network is limited: without a limit, the latency of a loaded virtual cable is unsteady.
 """
-UNDECIDED = 3
-"""Exit code of ``icmodel calibrate`` if the budget ended before the target error was reached."""
 
 
 def check_hosts(names: tuple[str, str] | None) -> tuple[str, str] | None:
@@ -198,8 +196,8 @@ def exit_code(made: Calibration, *, has_target: bool) -> int:
     """Return the exit code: the verdict on the use case. Without a use case, a missed target error is undecided."""
     verdict = made.result.progress.verdict
     if verdict:
-        return {MET: 0, NOT_MET: 1}.get(verdict, UNDECIDED)
-    return UNDECIDED if has_target and made.result.reason != "error" else 0
+        return EXIT_CODES[verdict]
+    return EXIT_CODES[UNDECIDED] if has_target and made.result.reason != "error" else 0
 
 
 # --- printed result ---------------------------------------------------------------------------

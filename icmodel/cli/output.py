@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-from icmodel.documents import harmless
+from icmodel.documents import harmless, replacing
 from icmodel.documents import json_text as json_text
 from icmodel.errors import ReportError
 from icmodel.table import Table as Table
@@ -318,6 +319,15 @@ def say_written(path: Path) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a text as UTF-8 with line feeds: the same bytes on every system."""
     path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_new(path: Path, text: str, command: str) -> None:
+    """Write the start of a user's own file, and print the command to run next. An existing file is not overwritten."""
+    if path.exists():
+        raise ReportError(f"{path} already exists: choose another name, or name a file with -o")
+    with replacing(path) as beside:
+        write_text(beside, text)
+    print_text(f"{path}: edit it, then run `icmodel {command} {shlex.quote(str(path))}`\n")
 
 
 def write_workbook(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,6 +31,7 @@ from icmodel.cli.output import (
     listing,
     print_text,
     say_written,
+    write_new,
     write_text,
 )
 from icmodel.cli.output import show as show_sections
@@ -230,13 +230,7 @@ def new(name: NewName, *, output: Output = None) -> None:
     """  # noqa: D301
     from icmodel.system import new_system_text
 
-    text = new_system_text(name)
-    path = output or Path(f"{name}.toml")
-    if path.exists():
-        raise NetworkError(f"{path} already exists: choose another name, or name a file with -o")
-    with replacing(path) as beside:
-        write_text(beside, text)
-    print_text(f"{path}: edit it, then run `icmodel system {shlex.quote(str(path))}`\n")
+    write_new(output or Path(f"{name}.toml"), new_system_text(name), "system")
 
 
 # --- check ------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,11 +16,8 @@ from icmodel.cli.output import (
     bullets,
     emit,
     listing,
-    print_text,
-    write_text,
+    write_new,
 )
-from icmodel.documents import replacing
-from icmodel.errors import UseCaseError
 from icmodel.questions.showing import usecase_document, usecase_entry
 
 if TYPE_CHECKING:
@@ -143,10 +139,4 @@ def new(name: NewName, *, output: Output = None) -> None:
     """  # noqa: D301
     from icmodel.usecase import new_usecase_text
 
-    text = new_usecase_text(name)
-    path = output or Path(f"{name}.toml")
-    if path.exists():
-        raise UseCaseError(f"{path} already exists: choose another name, or name a file with -o")
-    with replacing(path) as beside:
-        write_text(beside, text)
-    print_text(f"{path}: edit it, then run `icmodel evaluate {shlex.quote(str(path))}`\n")
+    write_new(output or Path(f"{name}.toml"), new_usecase_text(name), "evaluate")

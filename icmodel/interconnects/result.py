@@ -18,7 +18,7 @@ from icmodel.documents import json_form, json_of
 from icmodel.estimate import BASES, metric_name, plural, quantity, weakest
 from icmodel.interconnects.links import Link
 from icmodel.reading import SourceFile
-from icmodel.requirement import MET, NOT_MET, OUTCOMES, UNDECIDED, outcome_text
+from icmodel.requirement import EXIT_CODES, MET, NOT_MET, OUTCOMES, UNDECIDED, outcome_text
 from icmodel.table import Coloured, html_table
 from icmodel.usecase import CandidateResult, Finding, UseCase
 from icmodel.usecase.judging import CAPACITIES
@@ -277,7 +277,7 @@ class Comparison:
     @property
     def exit_code(self) -> int:
         """Exit code of the command line for the verdict: 0 met, 1 not met, 3 undecided."""
-        return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
+        return EXIT_CODES[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
         """Convert the comparison to a dict for JSON, as ``icmodel compare --usecase --json`` prints it."""

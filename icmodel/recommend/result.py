@@ -12,7 +12,7 @@ from icmodel.reading import SourceFile
 from icmodel.recommend.designs import Counts
 from icmodel.recommend.physics import TooLate
 from icmodel.recommend.scores import OBJECTIVES
-from icmodel.requirement import MET, NOT_MET, UNDECIDED, Verdict
+from icmodel.requirement import EXIT_CODES, MET, NOT_MET, UNDECIDED, Verdict
 
 SCHEMA_VERSION = 1
 LEFT_OUT = (
@@ -197,7 +197,7 @@ class Recommendation:
     @property
     def exit_code(self) -> int:
         """Exit code of the command line: 0 met, 1 not met, 3 undecided."""
-        return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
+        return EXIT_CODES[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
         """Convert this recommendation to its JSON form, a dictionary."""

@@ -55,7 +55,8 @@ from icmodel.report.verdicts import (
 )
 from icmodel.requirement import Requirement
 from icmodel.scenario import Scenario
-from icmodel.usecase import Answer, CandidateResult, Evaluation, usecase_names
+from icmodel.usecase import Answer, CandidateResult, Evaluation
+from icmodel.usecase.files import USECASES
 
 
 def page(evaluation: Evaluation, masthead: Masthead = PLAIN, file: str = "") -> Page:
@@ -93,9 +94,7 @@ def page(evaluation: Evaluation, masthead: Masthead = PLAIN, file: str = "") -> 
 
 def words(evaluation: Evaluation) -> Iterator[str]:
     """Yield the words of the ``icmodel`` command line that repeats this evaluation."""
-    file, name = evaluation.file, evaluation.usecase.name
-    name = name if name in usecase_names() else f"{name}.toml"
-    yield from ("evaluate", name if file is None else file.name)
+    yield from ("evaluate", USECASES.argument(evaluation.usecase.name, evaluation.file))
     yield from ("--dataset", evaluation.data.reference, "--variant", evaluation.variant)
     yield from ("--candidate", evaluation.candidate)
     if evaluation.strict:

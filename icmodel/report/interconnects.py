@@ -42,7 +42,8 @@ from icmodel.report.masthead import PLAIN, Masthead
 from icmodel.report.vega import nominal_channels, point_plot
 from icmodel.report.verdicts import finding_text, limit_text, margin_clause, margin_text
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, SIGNS, UNDECIDED, outcome_text
-from icmodel.usecase import Finding, usecase_names
+from icmodel.usecase import Finding
+from icmodel.usecase.files import USECASES
 
 COLUMNS = ("link", "Gb/s", "protocol", "verdict", "based on", "decided by (required)")
 NUMBERS = ("Gb/s",)
@@ -72,9 +73,8 @@ def page(comparison: Comparison, masthead: Masthead = PLAIN, file: str = "") -> 
     file : str
         Name of the report's file, for the command that repeats the report.
     """
-    case, name = comparison.usecase, comparison.usecase.name
-    name = name if name in usecase_names() else f"{name}.toml"
-    words = ["compare", "--usecase", name if comparison.file is None else comparison.file.name]
+    case = comparison.usecase
+    words = ["compare", "--usecase", USECASES.argument(case.name, comparison.file)]
     words += [word for data in comparison.datasets or () for word in ("--dataset", data)]
     line = command(words, masthead, file or f"{case.name}-compared.html")
 

@@ -49,7 +49,7 @@ from icmodel.report.vega import (
 )
 from icmodel.report.verdicts import ground_text, limit_text, margin_text
 from icmodel.requirement import MET, NOT_MET, OUTCOMES, SIGNS, UNDECIDED, Verdict
-from icmodel.system import system_names
+from icmodel.system.files import SYSTEMS
 from icmodel.usecase.result import WEAK
 
 UNCHANGED = "no change of the file"
@@ -67,8 +67,7 @@ def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> P
     file : str
         Name of the report's file, for the command that repeats the report.
     """
-    name = found.system if found.system in system_names() else f"{found.system}.toml"
-    words = ["recommend", name if found.file is None else found.file.name]
+    words = ["recommend", SYSTEMS.argument(found.system, found.file)]
     for key, value in found.asked.items():
         words += [f"--{key}", dataset_word(value) if key == "dataset" else value]
     line = command(words, masthead, file or f"{found.system}-recommended.html")

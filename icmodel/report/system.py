@@ -58,7 +58,8 @@ from icmodel.report.system_tables import (
 )
 from icmodel.report.verdicts import ground_text, limit_text, margin_clause
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
-from icmodel.system import Finding, SystemPrediction, check, system_names
+from icmodel.system import Finding, SystemPrediction, check
+from icmodel.system.files import SYSTEMS
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.result import Judged, StreamPrediction, by_requirement
 from icmodel.system.prediction.stated import StatedTimes
@@ -134,9 +135,7 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
 
 def words(found: SystemPrediction) -> Iterator[str]:
     """Yield the words of the ``icmodel`` command line that repeats this prediction of a system."""
-    name = found.system.name
-    own = "" if name in system_names() else ".toml"
-    yield from ("system", found.system.file or f"{name}{own}")
+    yield from ("system", found.system.file or SYSTEMS.argument(found.system.name, None))
     for key, value in found.asked.items():
         yield from (f"--{key}", dataset_word(value) if key == "dataset" else value)
 

@@ -58,7 +58,7 @@ FORM = Form(
 )
 
 
-FILES = TomlFiles("system", "icmodel system new", shipped("usecases") / "systems", NetworkError)
+SYSTEMS = TomlFiles("system", "icmodel system new", shipped("usecases") / "systems", NetworkError)
 
 
 def load(name: str | Path) -> System:
@@ -95,14 +95,14 @@ def load_checked(name: str | Path) -> tuple[System, tuple[Finding, ...]]:
 
 def _with_file(system: System, path: Path) -> System:
     """Copy a system with the hash of its file, and with the name of the file unless the system is bundled."""
-    made_of = FILES.source(path)
+    made_of = SYSTEMS.source(path)
     own = path.name if path.name == made_of.name else ""
     return replace(system, file=own, sha256=made_of.sha256)
 
 
 def system_file(name: str | Path) -> SourceFile:
     """Name and hash of the file of a system, by bundled name or by path."""
-    return FILES.source(name)
+    return SYSTEMS.source(name)
 
 
 def read_system(
@@ -301,7 +301,7 @@ def find_system(name: str | Path) -> Path:
     NetworkError
         If no bundled system and no file has this name, or the file cannot be read.
     """
-    return FILES.find(name)
+    return SYSTEMS.find(name)
 
 
 def system_names() -> tuple[str, ...]:
@@ -310,7 +310,7 @@ def system_names() -> tuple[str, ...]:
     >>> "imaging" in system_names()
     True
     """
-    return FILES.names()
+    return SYSTEMS.names()
 
 
 def system_schema() -> Mapping[str, Any]:
@@ -391,7 +391,7 @@ def new_system_text(name: str) -> str:
     >>> new_system_text("my-cell").splitlines()[1]
     '# Check it with:    icmodel system check my-cell.toml'
     """
-    return FILES.new_text(name, TEMPLATE)
+    return SYSTEMS.new_text(name, TEMPLATE)
 
 
 TEMPLATE = """\

@@ -48,12 +48,12 @@ FORM = Form(
 )
 
 
-FILES = TomlFiles("use case", "icmodel usecases new", shipped("usecases"), UseCaseError)
+USECASES = TomlFiles("use case", "icmodel usecases new", shipped("usecases"), UseCaseError)
 
 
 def usecase_names() -> tuple[str, ...]:
     """Return the names of the bundled use cases, sorted."""
-    return FILES.names()
+    return USECASES.names()
 
 
 def find_usecase(name: str | Path) -> Path:
@@ -64,12 +64,12 @@ def find_usecase(name: str | Path) -> Path:
     UseCaseError
         If there is no bundled use case and no file of that name, or the file cannot be read.
     """
-    return FILES.find(name)
+    return USECASES.find(name)
 
 
 def usecase_file(name: str | Path) -> SourceFile:
     """Return name and hash of a use case's file, by bundled name or by path."""
-    return FILES.source(name)
+    return USECASES.source(name)
 
 
 def load_usecase(name: str | Path) -> UseCase:
@@ -131,7 +131,7 @@ def new_usecase_text(name: str) -> str:
     UseCaseError
         If the name has other characters than lower-case letters, digits and hyphens, or does not start with a letter.
     """
-    return FILES.new_text(name, TEMPLATE)
+    return USECASES.new_text(name, TEMPLATE)
 
 
 TEMPLATE = """\

@@ -14,9 +14,8 @@ from icmodel.estimate import Estimate, Prediction, absent, shortened
 from icmodel.model import Model
 from icmodel.reading import SourceFile
 from icmodel.requirement import (
-    MET,
+    EXIT_CODES,
     NOT_MET,
-    UNDECIDED,
     VERDICT_COLUMNS,
     Requirement,
     Verdict,
@@ -136,7 +135,7 @@ class Evaluation:
     @property
     def exit_code(self) -> int:
         """Exit code of the command line for the verdict: 0 met, 1 not met, 3 undecided."""
-        return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
+        return EXIT_CODES[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
         """Convert the evaluation to a dict for JSON, as ``icmodel evaluate --json`` prints it."""

@@ -24,10 +24,10 @@ from icmodel.estimate import (
 )
 from icmodel.frozen import NanEqual
 from icmodel.requirement import (
+    EXIT_CODES,
     MET,
     NOT_MET,
     OUTCOMES,
-    UNDECIDED,
     VERDICT_COLUMNS,
     Verdict,
     outcome_text,
@@ -428,7 +428,7 @@ class SystemPrediction:
     @property
     def exit_code(self) -> int:
         """Exit code of the command line for the verdict: 0 met, 1 not met, 3 undecided."""
-        return {MET: 0, NOT_MET: 1, UNDECIDED: 3}[self.verdict]
+        return EXIT_CODES[self.verdict]
 
     def to_dict(self) -> dict[str, object]:
         """Convert the system prediction to a dict for JSON."""
