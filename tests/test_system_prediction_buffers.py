@@ -110,16 +110,21 @@ def test_queue_latency_and_bound_are_limited_by_the_buffer() -> None:
     assert ARRIVING in one.latency_bound.covers
     assert one.latency_max_s.value <= one.latency_bound.value_s < other.latency_bound.value_s
     assert one.message_latency_s.absent
-    assert "perhaps no message arrives whole" in one.message_latency_s.why
+    assert "may drop frames" in one.message_latency_s.why
 
 
 def test_a_buffer_that_holds_all_changes_nothing() -> None:
     found, endless = answer(100e6), answer(None)
     for name, one in found.streams.items():
         other = endless.streams[name]
-        assert one.loss_rate == other.loss_rate
-        assert one.latency_max_s == other.latency_max_s
-        assert one.latency_bound == other.latency_bound
+        assert one.loss_rate.high == 0
+        assert other.loss_rate.value == 0
+        assert other.loss_rate.high > 0.5  # 5 MB wait, and most switches hold less
+        assert other.message_latency_s.absent
+        assert one.latency_max_s.ends == other.latency_max_s.ends
+        assert one.latency_bound is not None
+        assert other.latency_bound is not None
+        assert one.latency_bound.value_s == other.latency_bound.value_s
         assert one.message_latency_s.value == pytest.approx(2 * 3425 * PACKET * 8 / 1e9, rel=0.15)
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import checkout
 from icmodel import dataset
 from icmodel import system as rooms
 from icmodel.cli import main
@@ -430,6 +431,19 @@ def test_tcp_far_below_its_capacity_arrives_whole(rate_fps: float) -> None:
     assert told.arrival.outcome == MET
     ends = (told.goodput_bps.low, told.goodput_bps.value, told.goodput_bps.high)
     assert ends == pytest.approx((8000 * rate_fps,) * 3)
+
+
+@pytest.mark.parametrize(("frames", "fits"), [(1, True), (20, True), (200, True), (5000, False)])
+def test_a_burst_beyond_the_buffer_of_a_socket_may_be_lost(frames: int, fits: bool) -> None:
+    """The dataset loses up to a third of 64 B at an unlimited rate; a socket holds 92 packets."""
+    file = checkout.ROOT / "tests" / "cases" / "corners" / "burst-above-a-receive-buffer.toml"
+    text = file.read_text("utf-8").replace("burst=5000", f"burst={frames}")
+    system, _ = read_system(text)
+    told = predict(system).streams["x"]
+    assert (told.loss_rate.high > 0.2) is not fits
+    assert (told.goodput_bps.low < 0.8 * told.goodput_bps.value) is not fits
+    assert frames == 1 or told.message_latency_s.absent is not fits
+    assert told.arrival.outcome == MET or not fits
 
 
 # --- any system ----------------------------------------------------------------------------------

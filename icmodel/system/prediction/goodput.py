@@ -10,6 +10,9 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
 
 from icmodel import units
 from icmodel.arrays import Ints
@@ -18,10 +21,10 @@ from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.system.network import SIDES, Stream, System
 from icmodel.system.prediction.answers import Answers
 from icmodel.system.prediction.buffers import BufferLoss, Buffers
-from icmodel.system.prediction.resources import StreamShare
+from icmodel.system.prediction.resources import PORT, StreamShare
 from icmodel.system.prediction.result import Arrival, derived
 from icmodel.system.prediction.stated import StatedTimes
-from icmodel.system.prediction.throughput import Throughput
+from icmodel.system.prediction.throughput import AtOnce, Throughput, is_burst
 from icmodel.system.sharing import SAME
 from icmodel.system.traffic import Overload
 
@@ -33,7 +36,14 @@ UNEVEN = "shares of a link differ by as much as in a published run of ten stream
 RECEIVED = re.compile("frames_per_s|packets_received_per_s|cpu_recv.*").fullmatch
 SENT = re.compile("sent_bps|packets_sent_per_s|cpu_send.*").fullmatch
 BY_WINDOW = "one window per round trip, taken as twice the latency of a single frame (assumed)"
-LOST = "if all senders send at once, frames are lost: no message arrives whole"
+LOST = "{at} may drop frames if all senders send at once"
+SOCKET_PACKETS = 92
+"""Number of packets that the receive buffer of a socket holds (assumed).
+
+Linux reserves 212 992 B by default (``net.core.rmem_default``), and a full Ethernet packet takes 2304 B of memory.
+"""
+PORT_BITS = 8 * 100e3
+"""Buffer of a switch's port whose buffer the file does not state [b] (assumed): that of a small switch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +90,18 @@ def stream_goodput(
     metrics, before = goodput_of(index, rates, stated, buffers)
     limit, at = bottleneck(index, rates, metrics["goodput_bps"])
     found = StreamGoodput(metrics, before, limit, at)
-    if rates.shares_at_once is None or stated.stream.frames_a_message == 1:
+    if rates.messages_at_once is None or stated.stream.frames_a_message == 1:
         return found
 
     # the goodput while all streams send a message at once; the sender's buffer holds the excess
-    share = rates.shares_at_once[index]
+    share = rates.messages_at_once.shares[index]
     if loss is not None:
-        lost = f"if all senders send at once, the buffer of {loss.at} may drop frames: perhaps no message arrives whole"
-        return replace(found, lost=lost)
-    lossy = not share.elastic and share.rate_bps < share.sent_bps * (1 - SAME)
-    if lossy and share.at not in buffers.sizes_bits:
-        return replace(found, lost=LOST)
-    share = replace(share, elastic=share.elastic or lossy)
+        return replace(found, lost=LOST.format(at=f"the buffer of {loss.at}"))
+    if (
+        burst := loss_at_once(index, rates, rates.messages_at_once, stated.stream, buffers)
+    ).ratio > 0:
+        return replace(found, lost=LOST.format(at=burst.at))
+    share = replace(share, elastic=True)  # the excess waits in the buffer of a port or a socket
     if refused is None:
         fastest = rates.alone.fastest.estimate("goodput_bps", index)
         return replace(found, at_once=shared_goodput(fastest, share, fastest.high))
@@ -120,6 +130,7 @@ def _by_dataset(
         goodput = windowed(goodput)
     before = goodput
     goodput = slowed(after_buffer(goodput, buffers.losses.get(index)), buffers.slowed.get(index))
+    goodput = after_burst(goodput, burst_loss(index, rates, stated.stream, buffers))
 
     own = stated.measured(own)
     metrics = proportional_rates(own, goodput, share, stated.stream.requested_goodput_bps)
@@ -147,6 +158,7 @@ def _without_dataset(
     if stated.passes_whole(share):
         before = with_other_shares(before, others)
         goodput = after_buffer(before, loss)
+        goodput = after_burst(goodput, burst_loss(index, rates, stated.stream, buffers))
         sent = replace(before, value=share.sent_bps, low=share.sent_bps, high=share.sent_bps)
         lost = loss_rate(stated.constant(0.0), goodput, sent, share, other_shares)
         return {"goodput_bps": goodput, "loss_rate": lost}, before
@@ -272,6 +284,54 @@ def after_buffer(goodput: Estimate, loss: BufferLoss | None) -> Estimate:
     low, high = (units.format_ratio(ratio, 2) for ratio in (loss.low, loss.high))
     why = f"the buffer of {loss.at} drops {low} to {high}"
     return derived(goodput, ends, ("derived", "assumed"), why)
+
+
+class LossAtOnce(NamedTuple):
+    """Greatest part of a stream's data that one place drops while messages are sent at once."""
+
+    ratio: float = 0.0
+    at: str = ""
+
+
+def burst_loss(index: int, rates: Throughput, stream: Stream, buffers: Buffers) -> LossAtOnce:
+    """Loss of a stream whose frames come as bursts, if the bursts of all senders meet."""
+    if rates.bursts_at_once is None or not is_burst(stream):
+        return LossAtOnce()
+    return loss_at_once(index, rates, rates.bursts_at_once, stream, buffers)
+
+
+def loss_at_once(
+    index: int, rates: Throughput, sent: AtOnce, stream: Stream, buffers: Buffers
+) -> LossAtOnce:
+    """Loss of a stream while messages are sent at once, without the loss at stated buffers.
+
+    Messages come faster than their average rate. What exceeds the rate of a port waits in the port's buffer. The excess
+    over the rate of the sink's interface or cores waits in a socket, like the part that the dataset lost at an unlimited
+    rate. The rest is lost.
+    """
+    share = sent.shares[index]
+    if share.elastic:
+        return LossAtOnce()
+    dropped = 0.0
+    if index not in rates.alone.refused and "loss_rate" in rates.alone.fastest.metrics:
+        dropped = float(np.nan_to_num(rates.alone.fastest.ends("loss_rate")[2, index]))
+    if share.limited_at is not None and share.limited_at[0] != PORT:
+        dropped = max(dropped, share.greatest_loss)
+    losses = [LossAtOnce(dropped - SOCKET_PACKETS / sent.packets[stream.sink], stream.sink)]
+    # the port of a sending host holds its sender back, and drops nothing
+    if share.at in sent.bits and share.at not in buffers.sizes_bits:
+        at_port = share.greatest_loss - PORT_BITS / sent.bits[share.at]
+        losses.append(LossAtOnce(at_port, share.at))
+    return max(LossAtOnce(), *losses)
+
+
+def after_burst(goodput: Estimate, loss: LossAtOnce) -> Estimate:
+    """Subtract from the low end of a goodput the part that may be lost of bursts."""
+    if goodput.absent or not loss.ratio > 0:
+        return goodput
+    why = f"{loss.at} may drop up to {units.format_ratio(loss.ratio, 2)} of the frames that come at once"
+    ends = (goodput.value, goodput.low * (1 - loss.ratio), goodput.high)
+    return derived(goodput, ends, ("assumed",), why)
 
 
 def slowed(goodput: Estimate, port: str | None) -> Estimate:

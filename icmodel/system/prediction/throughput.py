@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from icmodel.arrays import Bools, Floats
 from icmodel.estimate import BOTTLENECKS
-from icmodel.system.network import System
+from icmodel.system.network import Stream, System
 from icmodel.system.prediction.answers import Answers, LoneAnswers, StreamQuestions
 from icmodel.system.prediction.resources import (
     HOSTS,
@@ -33,6 +34,24 @@ OVERLOAD = 1.001
 
 
 @dataclass(frozen=True, slots=True)
+class AtOnce:
+    """Shares and traffic while some streams send one message each at the same moment, as fast as they can.
+
+    Parameters
+    ----------
+    shares : sequence of StreamShare
+        Shares of all streams.
+    packets, bits : mapping
+        Traffic of these messages without back-pressure: name of a sink -> number of packets, and port of a switch ->
+        bits.
+    """
+
+    shares: Sequence[StreamShare]
+    packets: Mapping[str, int]
+    bits: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Throughput:
     """Goodputs that the streams of a system reach alone and together, and the resources that limit them.
 
@@ -50,9 +69,11 @@ class Throughput:
         Shares as in ``one_queue_shares``, but while all senders send the most that datasets allow.
     most_resources, most_allocation : SharedResources, Allocation
         Resources and allocation while all senders send the most that datasets allow.
-    shares_at_once : sequence of StreamShare, optional
-        Shares while all streams with messages of several frames send a message at once. ``None`` without
-        such streams.
+    messages_at_once : AtOnce, optional
+        All streams with messages of several frames send a message at once. ``None`` without such streams.
+    bursts_at_once : AtOnce, optional
+        The same for streams whose producers hand over all frames of a message together, if no rate is set at the
+        sender.
     held_back, by_window : arrays of bool (streams,)
         Whether other streams hold each stream back, and whether its own TCP window limits the stream.
     windows : Windows
@@ -70,7 +91,8 @@ class Throughput:
     most_shares: Sequence[StreamShare]
     most_resources: SharedResources
     most_allocation: Allocation
-    shares_at_once: Sequence[StreamShare] | None
+    messages_at_once: AtOnce | None
+    bursts_at_once: AtOnce | None
     held_back: Bools
     by_window: Bools
     windows: Windows
@@ -139,13 +161,21 @@ def throughput(
         most_allocation = most_resources.allocate(most_bps, windows)
         most_shares = stream_shares(most_resources, most_allocation)
 
-    # share again, with all messages of several frames sent at once
-    at_once = None
+    # share again, with messages of several frames sent at once: all of them, and those that come as bursts
+    fastest_bps = np.minimum(capacity_bps, windows.limit_bps)
+
+    def at_once(chosen: Bools) -> AtOnce:
+        sent = resources.allocate(np.where(chosen, fastest_bps, offered_bps), windows)
+        found = _behind_gates(stream_shares(resources, sent), gates, fastest_bps)
+        return _at_once(system, packets, chosen, found)
+
     several = np.array([stream.frames_a_message > 1 for stream in streams], dtype=bool)
-    if several.any():
-        most_bps = np.minimum(capacity_bps, windows.limit_bps)
-        messages = resources.allocate(np.where(several, most_bps, offered_bps), windows)
-        at_once = _behind_gates(stream_shares(resources, messages), gates, most_bps)
+    bursts = np.array([is_burst(stream) for stream in streams], dtype=bool)
+    messages_at_once = at_once(several) if several.any() else None
+    if not (several & ~bursts).any():
+        bursts_at_once = messages_at_once
+    else:
+        bursts_at_once = at_once(bursts) if bursts.any() else None
 
     shares, one_queue_shares, most_shares = (
         _behind_gates(some, gates, limited_bps) for some in (shares, one_queue_shares, most_shares)
@@ -162,12 +192,33 @@ def throughput(
         most_shares=most_shares,
         most_resources=most_resources,
         most_allocation=most_allocation,
-        shares_at_once=at_once,
+        messages_at_once=messages_at_once,
+        bursts_at_once=bursts_at_once,
         held_back=np.minimum(allocation.rate_bps, gates_bps) < expected_bps * (1 - SAME),
         by_window=np.minimum(requested_bps, capacity_bps) > windows.limit_bps * (1 + SAME),
         windows=windows,
         overloaded=allocation.demand > allocation.available * OVERLOAD,
     )
+
+
+def is_burst(stream: Stream) -> bool:
+    """Whether several frames of a message leave the sender together, as fast as it can send."""
+    return stream.frames_a_message > 1 and stream.sent_at_once and stream.paced_fps is None
+
+
+def _at_once(
+    system: System, packets: Packing, chosen: Bools, shares: Sequence[StreamShare]
+) -> AtOnce:
+    """Count the packets and bits of the chosen streams' messages that come to sinks and to ports of switches."""
+    counts, bits = Counter[str](), defaultdict[str, float](float)
+    for stream, share, counted in zip(system.streams.values(), shares, chosen, strict=True):
+        if not counted or share.elastic:
+            continue
+        counts[stream.sink] += stream.frames_a_message * share.packets
+        for name in stream.path[1:]:
+            ratio = packets.of(stream, system.links[system.ports[name].link]).ratio
+            bits[name] += 8 * stream.frames_a_message * stream.mean_frame_bytes * ratio
+    return AtOnce(shares, counts, bits)
 
 
 def _behind_gates(
