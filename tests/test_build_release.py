@@ -53,7 +53,9 @@ def test_the_wheel_names_its_parts_and_requirements(release: tuple[Path, Path]) 
         recorded = wheel.read(f"{info}/RECORD").decode()
         assert {line.split(",")[0] for line in recorded.splitlines()} == set(wheel.namelist())
         metadata = wheel.read(f"{info}/METADATA").decode()
-    assert bill["metadata"]["component"]["version"] == icmodel.__version__
+    this = bill["metadata"]["component"]
+    assert this["version"] == icmodel.__version__
+    assert this["purl"] == f"pkg:generic/icmodel@{icmodel.__version__}"  # not that of PyPI
     requirements = {
         one["value"] for part in bill["components"] for one in part.get("properties", ())
     }

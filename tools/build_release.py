@@ -148,7 +148,7 @@ def bill_of_materials(source: Path, commit: str, epoch: int) -> dict[str, Any]:
         }
         for requirement, scope in required.items()
     ]
-    this = f"pkg:pypi/icmodel@{version}"
+    this = f"pkg:generic/icmodel@{version}"  # on PyPI the name belongs to another program
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
