@@ -59,7 +59,7 @@ LONGEST = (
     "test_benchmarks",
     "test_cli",
     "test_report",
-    "test_sweep_running",
+    "test_sweep_to_file",
     "test_workbook",
     "test_interconnects_comparing",
     "test_interconnects_result",

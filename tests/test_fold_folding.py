@@ -77,7 +77,7 @@ def test_a_short_pause_is_no_other_session() -> None:
 @pytest.mark.parametrize("variant", ["corrected", "hybrid"])
 def test_intervals_hold_for_another_session(variant: str, tmp_path: Any) -> None:
     """Nine in ten runs of new sessions lie in their intervals, also between measured payloads."""
-    from icmodel.fold.folder import write_folded
+    from icmodel.fold import write_folded
 
     records = measured(24, 3)
     data = write_folded(tmp_path / "own", fold(records, Settings(id="own")))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import icmodel
 from icmodel.keywords import advice, nearest
 from icmodel.scenario import PARAMETERS, ScenarioArrays, ScenarioKeywords, scenario
-from icmodel.sweep.running import sweep_to_file
+from icmodel.sweep import sweep_to_file
 from icmodel.system import predict
 from search import times
 

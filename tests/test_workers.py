@@ -117,7 +117,7 @@ def dask() -> Iterator[Cluster]:
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module("icmodel.sweep.running"), "BLOCK_POINTS", BLOCK)
+    monkeypatch.setattr(importlib.import_module("icmodel.sweep"), "BLOCK_POINTS", BLOCK)
 
 
 @pytest.fixture(scope="module")

@@ -20,14 +20,13 @@ from hypothesis import strategies as st
 import icmodel
 from icmodel.cli import main
 from icmodel.errors import ClusterError, OutOfDomain, ReportError
-from icmodel.sweep import Axis, Grid, grid_of, sweep, sweep_to_file
+from icmodel.sweep import Axis, Grid, grid_of, sweep, sweep_id, sweep_to_file
 from icmodel.sweep.files import MANIFEST, block_columns, write_grid_csv
 from icmodel.sweep.grid import Blocks
-from icmodel.sweep.running import sweep_id
 from search import mostly_long
 from sweep_case import BLOCK, CENTRAL, FORMATS, QUESTION, content
 
-RUNNING = importlib.import_module("icmodel.sweep.running")
+RUNNING = importlib.import_module("icmodel.sweep")
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +108,7 @@ SCRIPT = """
 import importlib, sys
 import icmodel
 from icmodel.sweep import sweep_to_file
-importlib.import_module("icmodel.sweep.running").BLOCK_POINTS = {block}
+importlib.import_module("icmodel.sweep").BLOCK_POINTS = {block}
 def say(done, total):
     print(done, flush=True)
 sweep_to_file(icmodel.Model({central!r}, "corrected"), sys.argv[1], progress=say, **{question!r})
