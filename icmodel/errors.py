@@ -239,7 +239,7 @@ class Mistakes:
 
     @contextmanager
     def at(self, *place: int | str | None, needs: tuple[Place, ...] = ()) -> Iterator[None]:
-        """Catch an error of the context, and add it as a mistake at a place."""
+        """Context manager: catch an error raised in its block, and list it as a mistake at a place of the file."""
         try:
             yield
         except IcmodelError as error:

@@ -143,9 +143,10 @@ def _crossings(metric: str) -> int:
 
 
 def _time_below_capacity(metric: str, value: Floats, times: FrameTimes) -> Floats:
-    """Scale a latency below capacity: its host time by the clock, its wire time by the line rate.
+    """Scale a latency at a load below capacity to other hosts and another line rate.
 
-    While a slower wire sends one packet of a frame, the hosts work on the other packets.
+    The host time scales with the clock, and the wire time with the line rate.  On a slower wire, the
+    part of the host time that passes while the wire sends is subtracted, see `_hidden_s`.
     """
     wire_s, host_s = _parts(metric, value, times)
     old_s, new_s = (_crossings(metric) * one.wire_s for one in (times.old, times.new))

@@ -405,8 +405,9 @@ class Ranked:
 def ranked(comparison: Comparison) -> tuple[Ranked, ...]:
     """Rank the rows of a comparison.
 
-    The criteria, in order: class, predicted values within their limits, kind of evidence, line rate (the slowest link
-    first), and headroom. Among impossible links, the fastest comes first.
+    Rows are sorted by class, from ``carries`` to ``impossible``. Within a class, rows whose predicted values are all
+    within their limits come first, then rows with stronger evidence, then slower links, then rows with more headroom.
+    Among impossible links, the fastest comes first. In the example, no link of 1 Gb/s can carry the use case.
 
     Examples
     --------

@@ -39,10 +39,10 @@ class Law(NamedTuple):
     """Functions of one model variant for one dataset: the steps from measured rows to a prediction.
 
     ``rows`` returns the rows of a protocol at some options, and ``prepare`` makes look-up tables of these rows.
-    ``goodput`` names the table of the capacity.
+    ``goodput`` is the name of the look-up table that holds the capacity.
 
     The next functions take a query: n prediction requests and their tables.  ``flow`` returns throughput and load.
-    ``answers`` returns every wanted metric (ends, n).  For each wanted utilisation it also returns the demand: the
+    ``answers`` returns an array (ends, n) for every wanted metric; the ends are value, low and high.  For each wanted utilisation it also returns the demand: the
     utilisation that the stream needs, which may exceed 1.  ``bases`` returns the look-ups and rules from which metrics
     are computed.  ``bounds`` and ``notes`` explain the prediction of a single request; ``notes`` also takes the demands.
 

@@ -347,8 +347,8 @@ SHORTEST_S = 1e-12
 class HostTimes(NamedTuple):
     """Time that each host needs for a frame without the application's work, for n prediction requests.
 
-    ``own_s`` (2, ends, n) is the time of the sender and of the receiver [s].  ``known`` (2, n) marks whether rows
-    state the utilisation of sender and receiver.
+    ``own_s`` (2, ends, n) is the time [s]: of sender and receiver; value, low and high; for each request.  ``known``
+    (2, n) marks whether rows state the utilisation of sender and receiver.
     """
 
     own_s: Floats

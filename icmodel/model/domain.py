@@ -201,9 +201,10 @@ def unmeasured_cores(data: Dataset, domain: ProtocolDomain, scenario: Scenario) 
 
 
 class Domains:
-    """Questions that several protocols can answer, as arrays over protocols, to check many questions together.
+    """Ranges of questions that a dataset can answer, one range for each protocol.
 
-    ``counts`` has the core counts of the tables.
+    The ranges are arrays with one element for each protocol, so many questions are checked together. ``counts`` has the
+    core counts for which there are look-up tables.
     """
 
     def __init__(self, domains: Sequence[ProtocolDomain], counts: tuple[int, ...]) -> None:

@@ -236,8 +236,8 @@ def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, .
             links = [link for link in document.links if name in link.between]
             if len(links) != 1:
                 raise NetworkError(
-                    f"the interfaces of {name} are a choice, but {len(links)} tables of links name {name}: "
-                    "choose interfaces only of devices that exactly one table names"
+                    f"[choices] varies the interfaces of {name}, but {len(links)} tables of links name {name}: "
+                    "remove this choice, or name the device in exactly one table"
                 )
             options = _options(links[0].parallel, device.interfaces)
             found.append(Parameter(f"{name}.interfaces", options, _cabling(links[0])))

@@ -200,7 +200,7 @@ class OpenRequirement(JudgedRequirement):
 
 
 class NearestRequirement(JudgedRequirement):
-    """Requirement that no design meets, with the verdict for the stream and the choice nearest to the limit."""
+    """Requirement that no design meets. The verdict is that of the design and stream that come nearest to the limit."""
 
     stream: str
 

@@ -605,7 +605,7 @@ def answers(found: Lookup) -> tuple[str, ...]:
 
 
 def basis_steps(found: Lookup) -> Iterator[Step]:
-    """Yield formulas for the code of each metric's weakest basis."""
+    """Yield the cell formulas of the basis of each metric: the number of its weakest kind of evidence."""
     counts = [name.removeprefix(SHARED) for name in found.names if name.startswith(SHARED)]
     shared = "".join(
         f",IF([endpoint count]={count},[{SHARED}{count} {UNLIMITED} basis],0)" for count in counts

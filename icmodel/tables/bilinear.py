@@ -226,8 +226,8 @@ class Places(NamedTuple):
     ) -> None:
         """Write coefficients, bases and rows into the selected elements of the surfaces ``found``.
 
-        ``constant`` and ``change`` (3, 3, n) are the coefficients without and with the load.  ``basis`` has the shape
-        (2, 2, n), and ``rows`` the shape (2, n) or (4, n).
+        A surface is ``constant + change * load``; both coefficients have the shape (3, 3, n).  ``basis`` has the shape
+        (2, 2, n).  ``rows`` has the shape (2, n) if one curve gives the elements, and (4, n) if two curves do.
         """
         coefficients = found.coefficients.reshape(6, 3, -1)
         coefficients[:3, :, self.at] = constant

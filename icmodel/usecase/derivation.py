@@ -408,9 +408,10 @@ def source_goodput(stream: str, derived: Derivations) -> Fraction:
 
 
 def needed_goodput(stream: str, derived: Derivations) -> Derivation:
-    """Return the goodput that the network must carry for one stream, or for one connection of samples.
+    """Return the goodput that the network must carry for one stream.
 
-    For samples, the delay of the longest cable reduces the available time, and so increases the goodput.
+    If the stream consists of samples over several connections, the result is the goodput of one connection. Samples
+    must arrive within a time. The delay of the longest cable shortens this time, and so raises the needed goodput.
     """
     distant = f"{stream}.goodput_at_distance_bps"
     return derived[distant if distant in derived else f"{stream}.goodput_bps"]

@@ -243,7 +243,10 @@ class PathAggregate:
 
     @cached_property
     def own_stages(self) -> tuple[StageNumbers, ...]:
-        """Stage numbers (indices) of the aggregate at each hop; a stage is the packets of some flows at one server."""
+        """Stages of this path's own flows at each hop, as sets of indices.
+
+        A stage is one server together with the flows whose packets it serves as one aggregate.
+        """
         chains = [self.propagation.chains[flow.name] for flow in self.flows]
         return tuple(frozenset(numbers) for numbers in zip(*chains, strict=True))
 
@@ -317,7 +320,10 @@ class PathAggregate:
         return self.queues[hop].server.forwarding_bits(bits, self._following(hop))
 
     def forwarding_s(self, hop: int) -> float:
-        """Time [s] from the last bit of `forwarding_bits` at a hop until the next server gets the packet; see `Server`."""
+        """Time [s] until a packet counts as arrived at the next server.
+
+        The time begins when the server at a hop has sent the first `forwarding_bits` of the packet; see `Server`.
+        """
         return self.queues[hop].server.forwarding_s(self._following(hop))
 
     def _following(self, hop: int) -> Server | None:
