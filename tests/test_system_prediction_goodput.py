@@ -446,6 +446,25 @@ def test_a_burst_beyond_the_buffer_of_a_socket_may_be_lost(frames: int, fits: bo
     assert told.arrival.outcome == MET or not fits
 
 
+@pytest.mark.parametrize(("size", "outcome"), [(1_000, MET), (10_000, UNDECIDED), (1e6, UNDECIDED)])
+def test_one_stream_may_lose_all_if_others_fill_the_buffer(size: float, outcome: str) -> None:
+    """22 bursts meet at a port. Of bursts of 10 kB 210 kB must wait, and 100 kB fit: a burst may be lost whole."""
+    chain = Chain((22, 1), dataset=None)
+    burst = Producer("burst", 1.0, size)
+    streams = [
+        replace(
+            chain.stream(f"s{k}", f"h{k}", "h22", None, "udp", 1000),
+            producer=burst,
+            allowed_shortfall_ratio=0.6,
+        )
+        for k in range(22)
+    ]
+    system = chain.system(streams)
+    told = {name: replace(one, latency_s=(0.0, 0.0)) for name, one in system.devices.items()}
+    found = predict(replace(system, devices=told))
+    assert {one.arrival.outcome for one in found.streams.values()} == {outcome}
+
+
 # --- any system ----------------------------------------------------------------------------------
 
 

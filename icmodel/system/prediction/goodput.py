@@ -97,10 +97,9 @@ def stream_goodput(
     share = rates.messages_at_once.shares[index]
     if loss is not None:
         return replace(found, lost=LOST.format(at=f"the buffer of {loss.at}"))
-    if (
-        burst := loss_at_once(index, rates, rates.messages_at_once, stated.stream, buffers)
-    ).ratio > 0:
-        return replace(found, lost=LOST.format(at=burst.at))
+    lost = loss_at_once(index, rates, rates.messages_at_once, stated.stream, buffers)
+    if lost.ratio > 0:
+        return replace(found, lost=LOST.format(at=lost.at))
     share = replace(share, elastic=True)  # the excess waits in the buffer of a port or a socket
     if refused is None:
         fastest = rates.alone.fastest.estimate("goodput_bps", index)
@@ -307,7 +306,7 @@ def loss_at_once(
 
     Messages come faster than their average rate. What exceeds the rate of a port waits in the port's buffer. The excess
     over the rate of the sink's interface or cores waits in a socket, like the part that the dataset lost at an unlimited
-    rate. The rest is lost.
+    rate. If the excess of all streams exceeds the buffer, other streams may fill all of it.
     """
     share = sent.shares[index]
     if share.elastic:
@@ -317,12 +316,14 @@ def loss_at_once(
         dropped = float(np.nan_to_num(rates.alone.fastest.ends("loss_rate")[2, index]))
     if share.limited_at is not None and share.limited_at[0] != PORT:
         dropped = max(dropped, share.greatest_loss)
-    losses = [LossAtOnce(dropped - SOCKET_PACKETS / sent.packets[stream.sink], stream.sink)]
+    losses = [LossAtOnce()]
+    if dropped * sent.packets[stream.sink] > SOCKET_PACKETS:
+        losses.append(LossAtOnce(dropped, stream.sink))
     # the port of a sending host holds its sender back, and drops nothing
-    if share.at in sent.bits and share.at not in buffers.sizes_bits:
-        at_port = share.greatest_loss - PORT_BITS / sent.bits[share.at]
-        losses.append(LossAtOnce(at_port, share.at))
-    return max(LossAtOnce(), *losses)
+    unstated = share.at in sent.bits and share.at not in buffers.sizes_bits
+    if unstated and share.greatest_loss * sent.bits[share.at] > PORT_BITS:
+        losses.append(LossAtOnce(share.greatest_loss, share.at))
+    return max(losses)
 
 
 def after_burst(goodput: Estimate, loss: LossAtOnce) -> Estimate:
