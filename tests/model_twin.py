@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+import statistics
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -279,6 +280,33 @@ class Missed:
         return max(error, self._assumed(left, rows), self._assumed(right, rows))
 
 
+def unmeasured_loss(data: Dataset, protocol: str) -> tuple[float, float, float]:
+    """What is missing of the limited runs of a protocol that were carried, if no row tells their loss."""
+    if any(
+        p.metric == "loss_rate" and p.protocol == protocol and _finite(p.load_bps) and p.load_bps
+        for p in data.points
+    ):
+        return (0.0, 0.0, 0.0)
+    alike: dict[object, list[Point]] = {}
+    for p in data.points:
+        if p.metric == "goodput_bps" and p.protocol == protocol and p.payload_bytes:
+            alike.setdefault((p.options, p.payload_bytes), []).append(p)
+    missing = []
+    for rows in alike.values():
+        for p in rows:
+            counts = (p.load_bps, p.cores, p.switches, p.endpoints, p.other_goodput_bps)
+            own = [
+                q.value for q in rows
+                if (q.load_bps, q.cores, q.switches, q.endpoints, q.other_goodput_bps) == counts
+            ]  # fmt: skip
+            most = min(TOLERANCE * max(q.value for q in rows), 1.1 * max(own))
+            if p.load_bps and p.load_bps <= most:
+                missing.append(max(1 - p.value / p.load_bps, 0.0))
+    if not missing:
+        return (0.0, 0.0, 0.0)
+    return (0.0, statistics.median(missing), max(missing))
+
+
 def between(a: Found, b: Found, weight: float) -> Found:
     low, value, high = (x + weight * (y - x) for x, y in zip(a.ends, b.ends, strict=True))
     return Found((low, value, high), a.bases | b.bases | {"interpolated"})
@@ -348,6 +376,7 @@ class _Rows:
         self.surfaces = {metric: self._surfaces(metric) for metric in self.metrics}
         self.unlimited = self._goodput(limited=False)
         self.best = self._goodput(limited=True)
+        self.unmeasured_loss = unmeasured_loss(twin.data, protocol)
 
     def _fits(self, point: Point, options: Mapping[str, str]) -> bool:
         """A default, asked or not, matches itself or an empty cell; what else is asked, exactly."""
@@ -617,7 +646,9 @@ class _Question:
     def limited_loss(self, end: int) -> float:
         found = self.loss(limited=True) if self.lossy else None
         lost = OTHER_END[end]
-        return 0.0 if found is None else min(self.farther(found.ends[lost], lost), 1.0)
+        if found is None:
+            return self.rows.unmeasured_loss[lost] if self.lossy else 0.0
+        return min(self.farther(found.ends[lost], lost), 1.0)
 
     def appendix_h_flow(self, end: int) -> Flow | None:
         found = self.curve(self.rows.unlimited)

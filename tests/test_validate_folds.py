@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from icmodel.dataset import Dataset, Point, load
 from icmodel.errors import DatasetError
+from icmodel.fits.observations import run_shares
 from icmodel.model import Model
 from icmodel.validate.folds import (
     answers_of,
@@ -26,7 +27,6 @@ from icmodel.validate.folds import (
     next_to_break,
     place,
     question,
-    run_shares,
     runs_of,
     scored,
     step,
@@ -253,3 +253,31 @@ def test_a_run_shows_a_little_less_or_more_than_the_request() -> None:
         found.low <= point.value <= found.high for point, found in zip(rows, told, strict=True)
     )
     assert inside >= 0.8 * len(rows)
+
+
+@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("variant", ["corrected", "hybrid"])
+def test_goodput_that_is_missing_counts_as_loss_if_no_loss_was_measured(
+    variant: str, told: bool
+) -> None:
+    """UDP delivered 93 to 100 % of its request, and no row says whether the rest was lost or not sent."""
+    data = load("lab-1g-2026")
+    rows = [point for point in data.points if point.protocol in ("udp", "tcp")]
+    short = [
+        point._replace(value=point.value * (0.93 + 0.01 * (number % 8)))
+        if point.metric == "goodput_bps" and point.load_bps not in (None, math.inf)
+        else point
+        for number, point in enumerate(rows)
+        if told or point.metric != "loss_rate"
+    ]
+    model = Model(replace(data, points=tuple(short)), variant, cache=False)
+    found = {
+        name: model.predict(protocol=name, payload="1448 B", rate="1000/s").goodput_bps
+        for name in ("tcp", "udp")
+    }
+    request = 8 * 1448 * 1000
+    assert found["tcp"].low == pytest.approx(request)
+    if told:
+        assert found["udp"].value == pytest.approx(request, rel=1e-3)
+    else:
+        assert found["udp"].low < 0.94 * request < found["udp"].value < 0.99 * request

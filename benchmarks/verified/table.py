@@ -14,7 +14,7 @@ from benchmarks.verified.systems import Asked, Campaign
 from icmodel import units
 from icmodel.dataset import load
 from icmodel.estimate import quantity
-from icmodel.validate.folds import run_shares
+from icmodel.fits.observations import run_shares
 from icmodel.verify import comparing
 from icmodel.verify.comparing import Bounded, Compared
 from icmodel.verify.folder import LEAST_OVERLAP, Pass

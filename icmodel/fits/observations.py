@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Point
 from icmodel.dataset.rows import POINT
+from icmodel.estimate.statistics import COVERAGE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -478,3 +479,66 @@ def regime_of(load_bps: float) -> str:
     if math.isnan(load_bps):
         return UNSAID
     return UNLIMITED if math.isinf(load_bps) else LIMITED
+
+
+# --- runs below capacity ----------------------------------------------------------------------
+
+LEAST_LIMITED_RUNS = 10
+"""Least number of limited runs of a protocol from which the spread of their goodput is estimated."""
+RunShare = tuple[float, float]
+"""Low and high of the ratio goodput / request of single runs."""
+WHOLE: RunShare = (1.0, 1.0)
+
+
+def limited_ratios(data: Dataset) -> dict[str, list[float]]:
+    """Collect the ratios goodput / request of all runs below capacity, ascending, by protocol."""
+    points = [p for p in data.of_metric("goodput_bps") if p.payload_bytes is not None]
+    found: dict[str, list[float]] = {}
+    for point, regime in zip(points, regimes_of(data, points), strict=True):
+        if regime == LIMITED and point.load_bps:
+            found.setdefault(point.protocol, []).append(point.value / point.load_bps)
+    return {protocol: sorted(ratios) for protocol, ratios in found.items()}
+
+
+def run_shares(data: Dataset) -> dict[str, RunShare]:
+    """Low and high of the ratio goodput / request of single runs below capacity, by protocol.
+
+    Over a long time, a stream below capacity gets its request.  A benchmark's run ends after seconds:
+    frames cross its edges, and its sender may stall.  90 % of new runs lie between low and high (split
+    conformal prediction; Vovk et al., *Algorithmic Learning in a Random World*, 2005).  Protocols with
+    fewer than `LEAST_LIMITED_RUNS` runs are left out.
+
+    >>> import icmodel
+    >>> low, high = run_shares(icmodel.load("lab-1g-2026"))["tcp"]
+    >>> 0.99 < low < 1 < high < 1.01
+    True
+    """
+    found = {}
+    for protocol, ratios in limited_ratios(data).items():
+        if (count := len(ratios)) >= LEAST_LIMITED_RUNS:
+            beyond = math.floor(round((1 - COVERAGE) / 2 * (count + 1), 9))  # 0.05 is inexact
+            low = ratios[max(beyond - 1, 0)]
+            high = ratios[min(count + 1 - beyond, count) - 1]
+            found[protocol] = min(low, 1.0), max(high, 1.0)
+    return found
+
+
+def unmeasured_loss(data: Dataset, protocols: Sequence[str]) -> Floats:
+    """Loss below capacity of protocols whose loss was not measured there: value, low, high (3, protocols).
+
+    Goodput that is missing of the request may be lost.  The value is the median of the missing parts,
+    the high end the greatest; the low end is 0.  The loss is 0 if it was measured, or without runs.
+
+    >>> import icmodel
+    >>> unmeasured_loss(icmodel.load("lab-1g-2026"), ["udp"]).tolist()
+    [[0.0], [0.0], [0.0]]
+    """
+    limited = (p for p in data.of_metric("loss_rate") if p.load_bps and math.isfinite(p.load_bps))
+    measured = {point.protocol for point in limited}
+    found = np.zeros((3, len(protocols)))
+    ratios = limited_ratios(data)
+    for k, protocol in enumerate(protocols):
+        if protocol in ratios and protocol not in measured:
+            missing = np.maximum(1 - np.asarray(ratios[protocol]), 0.0)
+            found[:, k] = np.median(missing), 0.0, missing.max()
+    return found

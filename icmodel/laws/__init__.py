@@ -42,9 +42,10 @@ class Law(NamedTuple):
     ``goodput`` is the name of the look-up table that holds the capacity.
 
     The next functions take a query: n prediction requests and their tables.  ``flow`` returns throughput and load.
-    ``answers`` returns an array (ends, n) for every wanted metric; the ends are value, low and high.  For each wanted utilisation it also returns the demand: the
-    utilisation that the stream needs, which may exceed 1.  ``bases`` returns the look-ups and rules from which metrics
-    are computed.  ``bounds`` and ``notes`` explain the prediction of a single request; ``notes`` also takes the demands.
+    ``answers`` returns an array (ends, n) for every wanted metric; the ends are value, low and high.  For each wanted
+    utilisation it also returns the demand: the utilisation that the stream needs, which may exceed 1.  ``bases``
+    returns the look-ups and rules from which metrics are computed.  ``bounds`` and ``notes`` explain the prediction of
+    a single request; ``notes`` also takes the demands.
 
     The other fields are optional.  If ``adds_cable`` is true, a distance beyond the dataset's own cable adds to latency
     (erratum E19).  ``overload`` is the law for requests in overload.  ``for_hosts`` returns the dataset with another

@@ -202,11 +202,16 @@ def benchmarked_loss(query: TableQuery) -> Floats:
 
 
 def limited_loss(query: TableQuery) -> Floats:
-    """Look up the loss rate of a request below capacity; 0 if no loss was measured at that load (E16)."""
+    """Look up the loss rate of a request below capacity; 0 if no loss was measured at that load (E16).
+
+    If the loss of the protocol was never measured below capacity, missing goodput counts as loss.
+    """
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
-    found = query.all([LIMITED_LOSS], query.requested)
-    found = widened(query, [BEST], fast_where(np.isnan(found), 0.0, found))[0]
+    read = query.all([LIMITED_LOSS], query.requested)
+    found = widened(query, [BEST], fast_where(np.isnan(read), 0.0, read))[0]
+    unmeasured = query.tables.unmeasured_loss[: query.ends].take(query.q.protocol, axis=1)
+    found = fast_where(np.isnan(read[0]), unmeasured, found)
     return np.asarray(np.clip(found, 0.0, 1.0))
 
 

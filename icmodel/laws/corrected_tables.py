@@ -19,7 +19,7 @@ import numpy as np
 
 from icmodel.arrays import Bools, Floats, fast_where
 from icmodel.dataset import Dataset, Point
-from icmodel.fits.observations import OVERLOADED
+from icmodel.fits.observations import OVERLOADED, unmeasured_loss
 from icmodel.laws import Prepared, TableRequest, any_cores, compiler, loads_of, of_protocols
 from icmodel.laws.flow import SHARED, Flow
 from icmodel.laws.metrics import GROWING
@@ -96,7 +96,8 @@ def prepare(data: Dataset, request: TableRequest) -> Prepared:
             below=below,
             usable=partial(usable, compile_, curves, best),
         )
-    made = Tables(compile_, tables, data.link(request.options))
+    missing = unmeasured_loss(data, request.protocols)
+    made = Tables(compile_, tables, data.link(request.options), unmeasured_loss=missing)
     return Prepared(made, request, tuple(metrics), every)
 
 

@@ -18,7 +18,7 @@ from icmodel.arrays import Bools, Floats, fast_where
 from icmodel.dataset import Dataset, Interconnect
 from icmodel.fits.fits import Fits, Watch
 from icmodel.fits.hosts import SENDERS
-from icmodel.fits.observations import OVERLOADED
+from icmodel.fits.observations import OVERLOADED, unmeasured_loss
 from icmodel.fits.refine import Refiner
 from icmodel.fits.store import Kept, Store, seal_of
 from icmodel.laws import (
@@ -386,7 +386,13 @@ def _tables(
             usable=partial(usable, compile_, curves, own_link),
         )
     why = {name: instead or shared.found[name].substituted for name in request.protocols}
-    made = Tables(compile_, tables, shared.data.link(request.options), with_headers=True)
+    made = Tables(
+        compile_,
+        tables,
+        shared.data.link(request.options),
+        with_headers=True,
+        unmeasured_loss=unmeasured_loss(shared.data, request.protocols),
+    )
     return Prepared(made, request, tuple(drawn.metrics), shared.rows, why)
 
 

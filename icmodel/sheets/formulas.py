@@ -308,8 +308,8 @@ best {end} = IF([best unlimited {end}]="","",MIN([best unlimited {end}],[greates
 unlimited {end} = IF([unlimited unlimited {end}]="","",MIN([unlimited unlimited {end}],[greatest]))
 overload loss {end} = IF(OR(NOT([lossy]),[overload loss unlimited {other}]=""),0,
   MIN([overload loss unlimited {other}],1))
-limited loss {end} = IF(OR(NOT([lossy]),[limited loss requested {other}]=""),0,
-  MAX(MIN([limited loss requested {other}],1),0))
+limited loss {end} = IF(NOT([lossy]),0,IF([limited loss requested {other}]="",
+  INDEX(p_unmeasured_loss_{other},[p]),MAX(MIN([limited loss requested {other}],1),0)))
 # saturated: the stream requests more than it can get alone. overloaded: all senders together request more.
 saturated {end} = IF([request]>={INFINITE},TRUE,IF([best {end}]="",FALSE,[request]>[best {end}]*(1+{CLOSE})))
 overloaded {end} = IF([request]>={INFINITE},[best {end}]<>"",

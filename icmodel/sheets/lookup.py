@@ -166,6 +166,9 @@ def protocol_rows(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, C
             "cable": int(domain.distance),
             "sharing": int(domain.sharing),
             "greatest payload": _finite(greatest or np.inf),
+            "unmeasured loss value": float(tables.unmeasured_loss[0, k]),
+            "unmeasured loss low": float(tables.unmeasured_loss[1, k]),
+            "unmeasured loss high": float(tables.unmeasured_loss[2, k]),
             "greatest merged goodput": merged,
             **packets,
             "too large": impossible_payload(places, greatest) if greatest else None,  # type: ignore[arg-type]

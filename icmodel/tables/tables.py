@@ -281,6 +281,8 @@ class Tables:
         Link of the dataset.
     with_headers : bool
         Whether theory of the wire counts ZeroMQ's message header; see `Wire`.
+    unmeasured_loss : array (3, protocols), optional
+        Loss below capacity of protocols whose loss was not measured there: value, low and high; 0 by default.
     """
 
     def __init__(
@@ -290,7 +292,10 @@ class Tables:
         link: Interconnect,
         *,
         with_headers: bool = False,
+        unmeasured_loss: Floats | None = None,
     ) -> None:
+        unknown = np.zeros((3, len(compiler.axes.protocols)))
+        self.unmeasured_loss = unknown if unmeasured_loss is None else unmeasured_loss
         self.data, self.axes, self.link = compiler.data, compiler.axes, link
         self.extend, self.without_goodput = compiler.extend, compiler.without_goodput
         self.metrics = dict(metrics)

@@ -23,9 +23,8 @@ from icmodel.dataset import Dataset, Point
 from icmodel.documents import group_by_key
 from icmodel.errors import DatasetError, IcmodelError
 from icmodel.estimate import Estimate, absent
-from icmodel.estimate.statistics import COVERAGE
 from icmodel.fits import SHIPPED, Constants
-from icmodel.fits.observations import LIMITED, OVERLOAD, regimes_of
+from icmodel.fits.observations import OVERLOAD, WHOLE, RunShare, regimes_of, run_shares
 from icmodel.model import Model
 from icmodel.scenario import Options, Scenario
 from icmodel.tables.wire import Wire
@@ -433,7 +432,7 @@ def answers_of(
             try:
                 asked = question(data, point)
                 made = model.predict(asked, outside="extrapolate", metrics=wanted)
-                share = shares.get(point.protocol, ONE)
+                share = shares.get(point.protocol, WHOLE)
                 achieved = made.bottleneck in OF_THE_REQUEST
                 known[at] = {
                     **made.metrics,
@@ -455,42 +454,10 @@ def answers_of(
 OF_THE_REQUEST = ("request", "arriving")
 """Bottlenecks of a stream that gets all it requests, except for lost frames."""
 RATES = ("goodput_bps", "sent_bps", "frames_per_s")
-SHORT = "shortfall_bps"
-LEAST_LIMITED_RUNS = 10
-"""Least number of limited runs of a protocol from which the spread of their goodput is estimated."""
-Share = tuple[float, float]
-ONE: Share = (1.0, 1.0)
+SHORTFALL = "shortfall_bps"
 
 
-def run_shares(data: Dataset) -> dict[str, Share]:
-    """Low and high of the ratio goodput / request of single runs below capacity, by protocol.
-
-    Over a long time, a stream below capacity gets its request. A benchmark's run ends after seconds: frames cross its
-    edges, and its sender may stall. 90 % of new runs lie between low and high (split conformal prediction; Vovk et al.,
-    *Algorithmic Learning in a Random World*, 2005). Protocols with fewer than `LEAST_LIMITED_RUNS` runs are left out.
-
-    >>> import icmodel
-    >>> low, high = run_shares(icmodel.load("lab-1g-2026"))["tcp"]
-    >>> 0.99 < low < 1 < high < 1.01
-    True
-    """
-    points = [p for p in data.of_metric("goodput_bps") if p.payload_bytes is not None]
-    runs: dict[str, list[float]] = {}
-    for point, regime in zip(points, regimes_of(data, points), strict=True):
-        if regime == LIMITED and point.load_bps:
-            runs.setdefault(point.protocol, []).append(point.value / point.load_bps)
-    found = {}
-    for protocol, shares in runs.items():
-        count, ordered = len(shares), sorted(shares)
-        if count >= LEAST_LIMITED_RUNS:
-            beyond = math.floor(round((1 - COVERAGE) / 2 * (count + 1), 9))  # 0.05 is inexact
-            low = ordered[max(beyond - 1, 0)]
-            high = ordered[min(count + 1 - beyond, count) - 1]
-            found[protocol] = min(low, 1.0), max(high, 1.0)
-    return found
-
-
-def of_one_run(metrics: Mapping[str, Estimate], share: Share) -> dict[str, Estimate]:
+def of_one_run(metrics: Mapping[str, Estimate], share: RunShare) -> dict[str, Estimate]:
     """Widen the rates of a stream below capacity to the rates of one run; ``share`` is as in `run_shares`."""
     low, high = share
     found = {
@@ -498,7 +465,7 @@ def of_one_run(metrics: Mapping[str, Estimate], share: Share) -> dict[str, Estim
         for name in RATES
         if name in metrics
     }
-    if SHORT in metrics and "sent_bps" in metrics:
+    if SHORTFALL in metrics and "sent_bps" in metrics:
         missing = (1 - low) * metrics["sent_bps"].value
-        found[SHORT] = replace(metrics[SHORT], high=metrics[SHORT].high + missing)
+        found[SHORTFALL] = replace(metrics[SHORTFALL], high=metrics[SHORTFALL].high + missing)
     return found

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from icmodel.dataset import load as load_dataset
 from icmodel.errors import VerificationError
+from icmodel.fits.observations import run_shares
 from icmodel.keywords import checks_keywords
 from icmodel.probing import find_probe
 from icmodel.system import System, load, predict
-from icmodel.validate.folds import run_shares
 from icmodel.verify import comparing
 from icmodel.verify.comparing import Verification
 from icmodel.verify.folder import opened

@@ -12,8 +12,8 @@ from typing import Any
 from scipy.special import bdtr
 
 from icmodel.documents import number_or_none
+from icmodel.fits.observations import WHOLE, RunShare
 from icmodel.system import System
-from icmodel.validate.folds import ONE, Share
 from icmodel.validate.scores import CLOSE
 from icmodel.verify.folder import Pass, Stored
 from icmodel.verify.lab_system import RULE, LabSystem
@@ -22,7 +22,7 @@ METRICS = ("goodput_bps", "latency_mean_s", "latency_p99_s", "loss_rate")
 RELIABLE = ("tcp", "zeromq")
 """Protocols without loss by design. Their loss is not compared, since agreement would prove nothing."""
 HOSTS = "hosts as far as measured"
-"""Part of a latency bound for the hosts.  Only a bound that covers this part holds from application to application."""
+"""Part of a latency bound for the hosts. Only a bound that covers this part holds from application to application."""
 STOLEN = "steal"
 """Flag of a run during which the hypervisor took CPU time from the sender or the receiver."""
 SIDES = (("source", "send"), ("sink", "recv"))
@@ -136,12 +136,12 @@ def streams(
     system: System,
     predicted: Mapping[str, Any],
     passes: Sequence[Pass],
-    shares: Mapping[str, Share],
+    shares: Mapping[str, RunShare],
 ) -> dict[str, dict[str, Compared]]:
     """Compare the predicted metrics of each stream with their measurements, by stream and metric.
 
     ``shares`` has the spread of goodput of single runs below capacity, by protocol; see
-    `icmodel.validate.folds.run_shares`.
+    `icmodel.fits.observations.run_shares`.
     """
     found: dict[str, dict[str, Compared]] = {}
     for name, stream in system.streams.items():
@@ -152,7 +152,7 @@ def streams(
             estimate = predicted["streams"][name].get(metric)
             value, low, high = (_end(estimate, end) for end in ("value", "low", "high"))
             if metric == "goodput_bps" and low >= stream.requested_goodput_bps * (1 - CLOSE):
-                least_share, most_share = shares.get(stream.protocol, ONE)
+                least_share, most_share = shares.get(stream.protocol, WHOLE)
                 low, high = low * least_share, high * most_share
             # The step is the change of the goodput or the loss rate by one frame. Times have no step.
             key = {"goodput_bps": "window_s", "loss_rate": "frames_sent"}.get(metric, "")
