@@ -71,23 +71,25 @@ fn counters_see_exactly_what_was_sent() {
         let socket = UdpSocket::bind("10.99.0.1:0").unwrap();
         socket.connect("10.99.0.2:9").unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
-        for sent in 1..=1000 {
+        let mut sent = 0;
+        // A veth pair drops frames if others fill the backlog of the CPU, those of other namespaces
+        // too.
+        while (read("right") - right).rx_packets < 1000 {
+            assert!(Instant::now() < deadline, "{:?}", read("left") - left);
             socket.send(&[0; 1000]).unwrap();
-            // A veth pair drops frames if those that a busy CPU has not yet taken fill its backlog.
-            while sent % 100 == 0 && (read("right") - right).rx_packets < sent {
-                assert!(Instant::now() < deadline, "{:?}", read("left") - left);
-                std::thread::yield_now();
-            }
+            sent += 1;
         }
         let (left, right) = (read("left") - left, read("right") - right);
         // 14 B of Ethernet, 20 B of IPv4 and 8 B of UDP stand before every payload. IPv6 may say
-        // a few words of its own meanwhile.
-        assert!((1000..1020).contains(&left.tx_packets), "{left:?}");
+        // a few short words of its own meanwhile.
+        let tried = left.tx_packets + left.tx_dropped;
+        assert!((sent..sent + 20).contains(&tried), "{sent} {left:?}");
         assert!(
-            left.tx_bytes >= 1_042_000 && left.tx_bytes < 1_045_000,
-            "{left:?}"
+            left.tx_bytes >= 1042 * (sent - left.tx_dropped)
+                && left.tx_bytes <= 1042 * left.tx_packets,
+            "{sent} {left:?}"
         );
-        assert_eq!((left.tx_dropped, left.tx_errors), (0, 0));
+        assert_eq!(left.tx_errors, 0);
         assert!(right.rx_packets >= left.tx_packets);
     });
 }
