@@ -208,7 +208,7 @@ def test_files_of_others_stay_and_named_ones_are_written(held: Path) -> None:
 
 @pytest.mark.parametrize("name", ["points.csv", "../up", "a/b", ".hidden", "dataset.toml"])
 def test_a_file_beside_needs_a_plain_name_of_its_own(held: Path, name: str) -> None:
-    with pytest.raises(DatasetError, match="another plain name"):
+    with pytest.raises(DatasetError, match="use a name without a folder"):
         write_dataset(held, DOCUMENT, AXES, POINTS, {name: b""})
 
 

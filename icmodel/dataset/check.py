@@ -1,7 +1,7 @@
 """Check and seal a dataset folder: dataset.toml against its schema, points.csv row by row.
 
-`load` verifies only the checksum and the keys that the model needs.  This module checks every key, and so finds
-misspelt keys.  To seal a folder means to write the checksum of points.csv into dataset.toml.
+`icmodel.load` verifies only the checksum, the rows, and the keys that the model needs.  This module checks every key,
+and so finds misspelt keys.  To seal a folder means to write the checksum of points.csv into dataset.toml.
 """
 
 from __future__ import annotations
@@ -124,10 +124,10 @@ def _sentence(problem: ErrorDetails) -> str:
 
 
 def _check_names(data: Dataset) -> None:
-    """Raise DatasetError if a name in a dataset's dataset.toml is wrong.
+    """Raise DatasetError if a name in dataset.toml does not occur in points.csv, or the id is not the folder's name.
 
-    Names must occur in points.csv, and the id must be the folder's name.  The held-out runs are read, and so checked
-    too.
+    These names are those of columns in [axes], of option values in [fabrics], and of protocols in [[absences]].  The
+    held-out runs are read too, which raises DatasetError if they are damaged.
     """
     path = data.folder / "dataset.toml"
     folder = data.folder.resolve().name
@@ -195,7 +195,10 @@ class Link(Part):
 
 
 class Fabric(Link):
-    """Table [fabrics.VALUE] of dataset.toml: the link for one value of an option axis."""
+    """Table [fabrics.VALUE] of dataset.toml: the link that replaces [interconnect] for rows with this option value.
+
+    ``axis`` is the option axis (an additional column of points.csv) that has the value VALUE.
+    """
 
     axis: Text
 
@@ -212,7 +215,8 @@ class Host(Part):
 class AxisEntry(Part):
     """Table [axes.COLUMN] of dataset.toml: the meaning of a column of points.csv.
 
-    An option axis also has a default, which may be empty.
+    An option axis (an additional column, such as a socket option) also has a default: the value that applies if a
+    request names none.  An empty default stands for rows without a value.
     """
 
     meaning: Text
@@ -221,9 +225,9 @@ class AxisEntry(Part):
 
 
 class Limit(Part):
-    """Table [[stated_limits]] of dataset.toml: a limit that the source states for a metric.
+    """Table [[stated_limits]] of dataset.toml: least and greatest value that the source states for a metric.
 
-    Intervals are clipped to this limit.
+    The intervals of predictions are clipped to them.
     """
 
     metric: Text
@@ -248,13 +252,13 @@ class Absence(Part):
 
 
 class VariantRows(Part):
-    """Table [variants.NAME] of dataset.toml: the payloads of the rows that one variant of the model uses."""
+    """Table [variants.NAME] of dataset.toml: payloads [B] to whose rows the variant NAME of the model is limited."""
 
     payload_bytes: tuple[Count, ...]
 
 
 class HeldOut(Part):
-    """Table [held_out] of dataset.toml: the file of the runs that are held out of every fit."""
+    """Table [held_out] of dataset.toml: the file of the held-out runs, which test the model and are in no fit."""
 
     file: Literal["held-out.csv"]
     sha256: Text
@@ -264,8 +268,8 @@ class HeldOut(Part):
 class BetweenSessions(Part):
     """Table [between_sessions] of dataset.toml: the spread between measurement sessions, if there were several.
 
-    ``spread`` holds the standard deviation between sessions by metric.  The deviation is absolute for ratios and
-    relative for other metrics.
+    ``spread`` holds the standard deviation between sessions by metric.  It is absolute for ratios (loss rate and CPU
+    loads), and divided by the value for other metrics.
     """
 
     sessions: Annotated[int, Field(ge=2)]

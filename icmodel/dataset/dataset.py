@@ -1,8 +1,9 @@
 """Find, load and verify datasets, bundled or the user's own, and select their rows.
 
-A dataset folder may contain coverage.json, which ``icmodel validate --keep`` writes.  The file states the coverage of
-the model's intervals: the share of left-out rows inside them.  If the file is missing, or was made for other rows,
-predictions have no note on coverage.
+A dataset folder may contain coverage.json, the result of a validation that ``icmodel validate --keep`` writes.  A
+validation leaves rows out, fits the model to the other rows, and predicts the left-out rows.  The coverage is the share
+of left-out rows inside their predicted intervals.  If it is too low, predictions get a note.  A missing file, or a file
+made for another points.csv, gives no note.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Interconnect:
 
 @dataclass(frozen=True, slots=True)
 class StatedLimit:
-    """Limit that the source states for a metric; intervals are clipped to this limit."""
+    """Least and greatest value that the source states for a metric; intervals of predictions are clipped to them."""
 
     metric: str
     protocol: str | None
@@ -77,12 +78,12 @@ class Dataset:
     folder : Path
         Folder of the files.
     default_variant, default_protocol : str
-        Variant of the model, and protocol.  A prediction uses them if the request names no others.
+        Variant of the model, and protocol, that a prediction uses if the request names no others.
     protocols : tuple of str
         Protocols that have rows.
     interconnect : Interconnect
-        Link between the hosts.  ``fabrics`` maps pairs of an option axis and a value to other links: if a question has
-        this value, the other link applies.
+        Link between the hosts.  A link in ``fabrics`` replaces it for one value of an option: the keys are pairs of
+        option axis and value.
     option_axes : tuple of str
         Additional columns of points.csv, such as a socket option.  ``option_defaults`` has the default of each.
     stated_limits : tuple of StatedLimit
@@ -90,11 +91,11 @@ class Dataset:
     absences : tuple of mappings
         Metrics without rows, each with the reason.
     variants : mapping
-        Settings of the variants of the model, such as the payloads that a variant uses.
+        Settings by variant of the model, such as the payloads to whose rows a variant is limited.
     document : mapping
         The whole dataset.toml.
     points : tuple of Point
-        The rows of points.csv, in SI.
+        The rows of points.csv, in SI units.
 
     Examples
     --------
@@ -180,7 +181,7 @@ class Dataset:
 
     @property
     def whose(self) -> str:
-        """Note for users: the numbers hold for the measuring program, without an application's own work."""
+        """Note for users: the numbers are those of the measuring program, without the work of another application."""
         tool = self.document.get("tool")
         name = str(tool.get("name", "")) if isinstance(tool, dict) else ""
         return (
@@ -213,9 +214,10 @@ class Dataset:
 
     @cached_property
     def coverage(self) -> Mapping[str, Kinds]:
-        """Stored coverage of the model's intervals, by variant and kind of fold (way of leaving rows out).
+        """Coverage of the model's intervals from coverage.json, by variant and kind of fold; empty without the file.
 
-        The mapping is empty if no coverage is stored.
+        The coverage is the share of left-out rows inside their predicted intervals.  A kind of fold is a rule that
+        chooses the rows left out of the fit, such as one point at a time.
 
         Raises
         ------
@@ -226,14 +228,15 @@ class Dataset:
 
     @cached_property
     def held(self) -> Mapping[str, Mapping[str, Held]]:
-        """Coverage of the model's intervals, by variant and metric: the lowest coverage over all kinds of folds."""
+        """Lowest coverage of the model's intervals by variant and metric, over the kinds of folds in `coverage`."""
         return {variant: least_held(kinds) for variant, kinds in self.coverage.items()}
 
     @cached_property
     def held_out_runs(self) -> Mapping[str, tuple[Point, ...]]:
-        """Rows of the held-out runs, which no fit uses, by name of the run; empty if no run is held out.
+        """Rows of the held-out runs, by name of the run; empty if no run is held out.
 
-        The runs are read and verified on first use, since only a validation needs them.
+        Held-out runs are in no fit, but test the model.  They are read and verified on first use, since only a
+        validation needs them.
 
         Raises
         ------
@@ -248,7 +251,7 @@ class Dataset:
         if table.get("sha256") != hashlib.sha256(body).hexdigest():
             raise DatasetError(
                 f"{path} does not match the sha256 under [held_out] in dataset.toml: the file was "
-                "changed or cut; restore it, or fold the records again"
+                "changed or cut; restore it, or make the folder again with `icmodel fold`"
             )
         runs = read_held_out(path, body, self.option_axes)
         if table.get("runs") != len(runs):
@@ -274,9 +277,10 @@ class Dataset:
         return tuple(sorted({p.options[where] for p in self.points if p.options[where]}))
 
     def select(self, protocol: str, options: Mapping[str, str]) -> tuple[Point, ...]:
-        """Return the rows of one protocol with the given options; other axes take their default.
+        """Return the rows of one protocol with the given options; option axes that are not given take their default.
 
-        The default of an axis also matches empty cells; any other value matches only equal cells.
+        If the value of an axis is its default, rows with an empty cell match too.  Otherwise only rows with an equal
+        cell match.
 
         Raises
         ------
@@ -317,7 +321,7 @@ class Dataset:
         }
 
     def link(self, options: Mapping[str, str]) -> Interconnect:
-        """Return the link for the given options: the fabric that an option selects, or the dataset's link."""
+        """Return the link for the given options: ``interconnect``, unless ``fabrics`` has a link for one of them."""
         for axis in self.option_axes:
             value = options.get(axis, self.option_defaults[axis])
             if (axis, value) in self.fabrics:
@@ -407,7 +411,7 @@ def load(name: str | Path) -> Dataset:
     if document.get("sha256") != digest:
         raise DatasetError(
             f"{folder / 'points.csv'} does not match the sha256 in dataset.toml: the file was "
-            "changed or cut; restore it, or seal an edition of your own with "
+            "changed or cut; restore it, or, if you changed it, write its new checksum with "
             "`icmodel datasets check DIR --seal`"
         )
     return build(folder, document, body, digest)
@@ -580,14 +584,16 @@ A fold is a split of the rows into training rows and left-out rows.
 
 
 class Held(NamedTuple):
-    """Coverage of a metric's intervals: share of left-out rows inside them, and number of left-out rows."""
+    """Coverage of a metric: share of the left-out rows inside their predicted intervals, and number of these rows."""
 
     share: float
     rows: int
 
 
 def read_coverage(folder: Path, sha256: str) -> Mapping[str, Kinds]:
-    """Read a dataset's stored coverage, by variant and kind of fold; empty if no coverage is stored for these rows.
+    """Read coverage.json in a dataset's folder: coverage of the model's intervals, by variant and kind of fold.
+
+    The result is empty if the file is missing, or was made for a points.csv with another hash than ``sha256``.
 
     Raises
     ------
@@ -611,13 +617,13 @@ def read_coverage(folder: Path, sha256: str) -> Mapping[str, Kinds]:
 
 
 def coverage_text(sha256: str, variants: Mapping[str, Kinds]) -> str:
-    """Return the text of the file coverage.json."""
+    """Return the text of the file coverage.json; ``sha256`` is the hash of the points.csv for which it holds."""
     document = {"schema_version": COVERAGE_VERSION, "sha256": sha256, "variants": variants}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 def least_held(kinds: Kinds) -> dict[str, Held]:
-    """Return the lowest coverage of each metric over all kinds of folds (ways of leaving rows out)."""
+    """Return the lowest coverage of each metric over all kinds of folds, which leave different rows out of the fit."""
     least: dict[str, Held] = {}
     for trial in kinds.values():
         for metric, score in trial["metrics"].items():

@@ -271,7 +271,7 @@ def check_quantile(metric: str) -> None:
 
 
 def _word(name: str, text: str) -> str:
-    """Check a cell with the text of a protocol, metric, basis or source, and return the text."""
+    """Check a cell of the column protocol, metric, basis (kind of evidence) or source, and return its text."""
     if name == "metric" and text not in RATIOS and not text.endswith(METRIC_ENDINGS):
         raise ValueError(
             f"{name} {text!r} has no unit: it must be one of {', '.join(RATIOS)} or "
@@ -310,7 +310,7 @@ A parser takes the column's name and a text, and raises ValueError for an invali
 
 
 def _contradiction(point: Point) -> str | None:
-    """Return a text if cells of a row contradict each other, otherwise ``None``.  Each cell by itself is valid."""
+    """Describe a contradiction between the cells of a row, such as value above high; ``None`` without one."""
     value = point.value
     low = value if point.low is None else point.low
     high = value if point.high is None else point.high
@@ -341,7 +341,7 @@ def row_key(point: Point) -> Key:
 
 
 def _check_order(points: tuple[Point, ...], path: Path) -> None:
-    """Raise DatasetError if rows are not sorted, or two rows have the same point and metric."""
+    """Raise DatasetError if rows are not in ascending order of `row_key`, or two have the same point and metric."""
     for before, point in pairwise(points):
         if before[POINT] == point[POINT] and before.metric < point.metric:
             continue  # usual case: the next metric of the same point
@@ -360,11 +360,13 @@ RELATIVE, ABSOLUTE = "relative", "absolute"
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Scatter of one metric between repeated runs.
+    """Scatter of one metric between repeated runs: the least error that predictions can have.
 
-    Both values are medians over the ``rows`` rows with at least two runs.  ``run`` is the standard deviation of a
-    single run.  ``mean`` is the standard deviation of the mean of a row's runs, std / √n.  If runs are normally
-    distributed, an unbiased prediction of a run has a median error of 0.67 times ``run``.
+    - ``rows``: number of rows with at least two runs; the other values are medians over these rows
+    - ``run``: standard deviation of a single run, std
+    - ``mean``: standard deviation of the mean of a row's n runs, std / √n
+
+    If runs are normally distributed, even a perfect model misses a run by 0.67 times ``run`` (median).
     """
 
     rows: int
@@ -379,7 +381,7 @@ class Repeats:
     - ``run``: standard deviation of the runs at a point (median over ``points`` points)
     - ``error``: deviation of a run from the mean of the other runs at its point (median over ``runs`` runs)
 
-    So a new run at a measured point deviates from the mean by about ``error``.
+    So the mean of the measured runs predicts a new run at its point with an error of about ``error``.
     """
 
     points: int

@@ -87,7 +87,8 @@ def write_dataset(
     for name, body in (extra or {}).items():
         if name in RESERVED or Path(name).name != name or name.startswith("."):
             raise DatasetError(
-                f"{name!r} cannot be the name of a further file in a dataset's folder: use another plain name"
+                f"{name!r} cannot be the name of a further file in a dataset's folder: use a name without a folder "
+                f"or a leading dot, and none of {', '.join(RESERVED)}"
             )
         files[name] = body
     stage = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
@@ -215,12 +216,15 @@ def number_text(number: float | None) -> str:
 
 
 def _column_order(option_axes: Sequence[str]) -> list[int]:
-    """Return the indices of the option axes, ordered alphabetically by the names of the axes."""
+    """Return the positions in ``option_axes`` in alphabetical order of the names: [1, 0] for ("nagle", "coding")."""
     return sorted(range(len(option_axes)), key=lambda place: option_axes[place])
 
 
 def _rows(order: Sequence[int], points: Sequence[Point]) -> list[list[str]]:
-    """Sort points, and convert them to the cells of rows; ``order`` is the order of the option axes."""
+    """Sort points, and convert each to the cells of a row.
+
+    ``order`` has the positions in ``Point.options`` in the order of the columns to write; see `_column_order`.
+    """
     placed = [
         point._replace(options=tuple(point.options[place] for place in order)) for point in points
     ]

@@ -107,9 +107,9 @@ def records(found: Validation) -> Iterator[dict[str, object]]:
 
 
 def estimates(found: Validation) -> dict[str, object]:
-    """Convert all test rows and their predictions to the JSON form of ordinary predictions.
+    """Convert all test rows and their predictions to the JSON form that ``icmodel predict`` prints.
 
-    The sheets of intervals, bases and sources in a workbook are made from this form.
+    An exported workbook (.xlsx) makes its sheets of intervals, bases (kinds of evidence) and sources from this form.
     """
     predicted: dict[str, dict[str, dict[str, object]]] = {}
     rows = []
@@ -147,7 +147,7 @@ NUMBERS = ("error", "n", "median", "half_width", "coverage", "coverage_low", "co
 def kept(found: Validation) -> str:
     """Return the text of the dataset's coverage file, updated with this validation.
 
-    Metrics with fewer than 30 intervals are left out; entries of other variants are kept.
+    Metrics with fewer than 30 predicted intervals are left out; entries of other variants are kept.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def kept(found: Validation) -> str:
 
 
 def coverages(validation: Validation) -> dict[str, dict[str, Any]]:
-    """Return the coverage of intervals by kind of folds, for metrics with at least 30 intervals."""
+    """Return the coverage of predicted intervals by kind of folds, for metrics with at least 30 intervals."""
     found = {}
     for trial in validation.trials:
         if trial.kind not in KINDS:

@@ -1,8 +1,9 @@
 """Folds: training rows to which a model is fitted, and test rows that the model then predicts.
 
-Only rows of basis ``measured`` or ``tabulated`` are used, for training and for tests. Rows of other bases (assumed,
-derived, stated) often follow from a measured number, by a rule or by rounding. They would reveal left-out numbers to
-the training. So no score depends on assumed rows, or on rows derived from predictions (IC2012 table 8-2).
+Each row states its basis (kind of evidence). Only rows of basis ``measured`` or ``tabulated`` are used, for training
+and for tests. Rows of basis ``assumed``, ``derived`` or ``stated`` often follow from a measured number, by a rule or by
+rounding. In training, they would reveal a left-out number. In tests, they would score an assumption, or a prediction
+(IC2012 table 8-2).
 
 A point is left out with all its metrics, since for example the goodput reveals the frame rate. All rows of the same
 conditions (repeats) are left out together.
@@ -57,7 +58,7 @@ class Folds:
     known : tuple of Point
         All measured and tabulated rows.
     left_out, asked : mapping
-        Rows removed from ``known``, and the test rows among them, by name of the fold.
+        By name of the fold: the rows removed from ``known``, and those of the removed rows that are predicted.
     names : tuple of Key
         Names of the folds, in order.
     """
@@ -104,7 +105,8 @@ def counts(points: Iterable[Point]) -> Mapping[str, int]:
 def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:
     """Make a fold for each point: the point is the test, and all other points are for training.
 
-    Points in overload that differ only in the load count as one point, since the amount of overload has little effect.
+    In overload, the load exceeds the best goodput at the payload. Points in overload that differ only in the load count
+    as one point, since the amount of overload has little effect.
 
     Parameters
     ----------
@@ -141,14 +143,14 @@ def leave_a_break_out(
 ) -> Folds:
     """Make a fold for each curve and packet break; the fold leaves out the two points next to the break.
 
-    A packet break is a payload above which a frame needs one more packet. The two points have the greatest measured
-    payload up to the break, and the least measured payload above the break. If all points of a curve are on one side of
-    a break, this curve and break have no fold.
+    A packet break is a payload above which a frame needs one more packet. The two points are the last measured payload
+    up to the break and the first above it. A curve with all its points on one side of a break has no fold for it.
 
     Parameters
     ----------
     breaks_bytes : sequence of int, optional
-        Greatest payload before each break; by default each curve's break is found by `next_to_break`.
+        Packet breaks: the greatest payloads [B] before one more packet. By default `next_to_break` finds one break for
+        each curve.
     """
     places = next_to_break(data, scored(data, metric), breaks_bytes)
     near = tuple(p for p in scored(data) if place(data, p) in places)
@@ -164,8 +166,8 @@ def leave_break_sizes_out(
 ) -> Folds:
     """Make a fold for each protocol and packet break; the fold leaves out the two payloads next to the break.
 
-    Curves of one protocol are similar. If only one curve lacks the two points, a model can learn the break from the
-    other curves. So here all curves of the protocol lack both points.
+    The payloads are left out of all curves of the protocol. `leave_a_break_out` leaves them out of one curve only, so a
+    model may learn the break from similar curves.
     """
     known = scored(data)
     places = next_to_break(data, scored(data, metric), breaks_bytes)
@@ -191,7 +193,7 @@ def held_out(data: Dataset, runs: Sequence[Point] | None = None) -> tuple[Fold, 
 
 
 def runs_of(data: Dataset, other: Dataset) -> tuple[Point, ...]:
-    """Convert the held-out runs of another dataset to the option axes of ``data``.
+    """Return the held-out runs of another dataset, with their options in the order of the option axes of ``data``.
 
     Raises
     ------
@@ -200,15 +202,15 @@ def runs_of(data: Dataset, other: Dataset) -> tuple[Point, ...]:
     """
     if not other.held_out_runs:
         raise DatasetError(
-            f"{other.id} has no held-out runs: give a folder of `icmodel fold` with held-out runs"
+            f"{other.id} has no held-out runs: give a folder that `icmodel fold` made of records with held-out runs"
         )
     found = []
     for point in other.held_out:
         options = other.options_of(point)
         if unknown := sorted(other.changed_options(options).keys() - set(data.option_axes)):
             raise DatasetError(
-                f"the runs of {other.id} differ in {', '.join(unknown)}, for which {data.id} has no "
-                "axis: hold out runs at the default of each option"
+                f"held-out runs of {other.id} set {', '.join(unknown)}, but {data.id} has no such option: "
+                "hold out only runs that leave each option at its default"
             )
         mine = tuple(options.get(axis, "") for axis in data.option_axes)
         found.append(point._replace(options=mine))
@@ -251,20 +253,21 @@ FEWEST_SIZES = 4
 def next_to_break(
     data: Dataset, points: Iterable[Point], breaks_bytes: Sequence[int] | None = None
 ) -> dict[Key, Key]:
-    """Find the points of one metric that lie next to a packet break.
+    """Find the points of one metric that lie next to a packet break (a payload above which one more packet is needed).
 
     Parameters
     ----------
     points : iterable of Point
         Rows of one metric.
     breaks_bytes : sequence of int, optional
-        Greatest payload before each break; by default each curve's break is found from its data.
+        Packet breaks: the greatest payloads [B] before one more packet. By default each curve has one break: on
+        Ethernet its first, otherwise its sharpest step.
 
     Returns
     -------
     dict
-        Points next to a break, by key of the point. A value is the key of the curve, followed by the payloads [B]
-        before and after the break.
+        Keys of the points next to a break, as `place` returns them. Each value has the key of the curve, then the last
+        payload [B] up to the break, then the first payload above it.
     """
     found: dict[Key, Key] = {}
     for line, members in group_by_key((curve(data, p), p) for p in points).items():
@@ -305,8 +308,8 @@ def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | N
 def step(sizes: Sequence[int], values: Sequence[float]) -> Pair | None:
     """Find the sharpest step of a curve: two neighbouring payloads between which the slope changes most.
 
-    The slope on log axes is compared with the mean of the two adjacent slopes. The result is None if there are fewer
-    than four payloads, or a value is not positive.
+    On log axes, the slope between two payloads is compared with the mean of the slopes to its left and right. The
+    result is None if there are fewer than four payloads, or a value is not positive.
     """
     if len(sizes) < FEWEST_SIZES or min(values) <= 0:
         return None
@@ -323,8 +326,8 @@ UNSPECIFIED = -1.0
 def place(data: Dataset, point: Point) -> Key:
     """Return the key of a row's point (its conditions); all metrics and repeats of a point have the same key.
 
-    Empty cells count as the defaults of a question: unlimited load, no switch, one endpoint, and the default of an
-    option.
+    Empty cells count as the defaults of a `Scenario`: unlimited load, no switch, one endpoint, no other goodput, and
+    the default of an option.
     """
     payload = UNSPECIFIED if point.payload_bytes is None else point.payload_bytes
     return (*curve(data, point), payload)
@@ -458,7 +461,11 @@ SHORTFALL = "shortfall_bps"
 
 
 def of_one_run(metrics: Mapping[str, Estimate], share: RunShare) -> dict[str, Estimate]:
-    """Widen the rates of a stream below capacity to the rates of one run; ``share`` is as in `run_shares`."""
+    """Widen the intervals of rates to those of a single run, for a stream that requests less than the capacity.
+
+    Over a long time, such a stream gets its request, but a run of seconds may count less or more. ``share`` is low and
+    high of the ratio goodput / request of single runs, by which low and high of each rate are multiplied.
+    """
     low, high = share
     found = {
         name: replace(metrics[name], low=low * metrics[name].low, high=high * metrics[name].high)

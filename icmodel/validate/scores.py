@@ -47,9 +47,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Share of test rows inside their 90 % intervals, with the 95 % interval of that share (Wilson).
+    """Share of test rows inside their predicted 90 % intervals.
 
-    ``far`` is the number of rows far outside their intervals; see `is_far`.
+    ``inside`` of ``n`` rows lie inside; ``low`` and ``high`` are the 95 % interval of this share (Wilson). ``far`` rows
+    lie far outside their intervals; see `is_far`.
     """
 
     inside: int
@@ -160,8 +161,7 @@ def score(outcomes: Sequence[Outcome]) -> Score:
 def is_far(estimate: Estimate, value: float) -> bool:
     """Whether a measured value lies far outside the interval of its prediction.
 
-    The distance of the value from the prediction is compared with the distance of the interval's end on the same side:
-    a ratio above ``FAR`` is far outside.
+    It does if the value is more than ``FAR`` times as far from the predicted value as the interval's end on that side.
     """
     end = estimate.high if value > estimate.value else estimate.low
     beyond = abs(value - estimate.value) > FAR * abs(end - estimate.value)
@@ -214,16 +214,17 @@ BANDS = ((1 / 3, "load up to a third"), (2 / 3, "load up to two thirds"), (math.
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Division of a dataset's rows into regions that are scored separately.
+    """Rules that divide test rows into regions (such as a protocol or a band of loads), which are scored separately.
 
     Parameters
     ----------
     next_to_break : mapping
-        Keys of the points next to a packet break, by metric.
+        Keys of the points next to a packet break (where a frame needs one more packet), by metric.
     trained : collection of Key, optional
-        Keys of the training points, if test rows are held-out runs, which can repeat training points.
+        Keys of the training points, only given if the test rows are held-out runs. Such runs may repeat training
+        points, so the others form a region of their own.
     full_bps : float
-        Load that corresponds to the fraction 1 of the load bands [b/s].
+        Line rate [b/s], by which loads are divided to find their band; the greatest limited load if it is unknown.
     """
 
     data: Dataset
@@ -237,17 +238,14 @@ def partition(
     next_to_break: Mapping[str, Collection[Key]],
     trained: Collection[Key] | None = None,
 ) -> Partition:
-    """Divide a dataset's rows into regions.
-
-    Load bands are fractions of the line rate, or of the greatest limited load if the line rate is unknown.
-    """
+    """Make the rules that divide a dataset's test rows into regions; see `Partition`."""
     limited = [p.load_bps for p in data.points if p.load_bps and math.isfinite(p.load_bps)]
     full = data.interconnect.line_rate_bps or max(limited, default=math.inf)
     return Partition(data, next_to_break, trained, full)
 
 
 def regions(parts: Partition, outcome: Outcome) -> Iterator[str]:
-    """Yield the names of the regions in which a test row lies; regions overlap."""
+    """Yield the names of the regions in which a test row lies: one for each rule, such as its protocol and its load."""
     data, point = parts.data, outcome.point
     if len(data.protocols) > 1:
         yield f"protocol {point.protocol}"

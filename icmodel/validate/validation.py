@@ -77,7 +77,8 @@ class ValidationOptions:
     metrics : tuple of str
         Metrics to score; empty for all metrics. Only metrics with at least 30 rows are scored.
     breaks_bytes : tuple of int, optional
-        Greatest payload before each break; by default each curve's break is found from its data.
+        Packet breaks: the greatest payloads [B] before a frame needs one more packet. By default one break for each
+        curve, as `next_to_break` finds it.
     most : int, optional
         Greatest number of folds of a kind.
     worst : int
@@ -96,7 +97,10 @@ class ValidationOptions:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """Result for one metric and one kind of fold: score, scores by region, and rows with the greatest errors."""
+    """Result for one metric and one kind of fold: its score, and the test rows with the greatest errors.
+
+    ``regions`` has the score of each region (part of the test rows, such as those of one protocol).
+    """
 
     score: Score
     regions: Mapping[str, Score]
@@ -127,9 +131,9 @@ class Validation:
     too_few : mapping
         Number of rows of each metric with fewer than 30 rows; these metrics are not scored.
     noise : mapping
-        Scatter between repeated runs in the dataset's rows, by metric.
+        Scatter between the repeated runs behind one row of points.csv, by metric.
     repeats : mapping
-        Scatter of held-out runs at one point, by metric; empty if no held-out runs were tested.
+        Scatter between held-out runs at the same point, by metric; empty if no held-out runs were tested.
     options : ValidationOptions
         Options of the validation.
     """
@@ -262,7 +266,10 @@ class Plan:
 
     @cached_property
     def parts(self) -> Sequence[Folds | tuple[Fold, ...]]:
-        """Sequences of folds of this kind; empty if there is nothing to leave out."""
+        """Folds of this kind: one sequence for all metrics, or one for each metric if folds leave out breaks.
+
+        It is empty if there is nothing to leave out.
+        """
         data, chosen, asked = self.data, self.chosen, self.asked
         if not chosen:
             return ()
@@ -311,7 +318,7 @@ def score_trial(
 ) -> Trial:
     """Score the outcomes of one kind of fold, by metric and by region.
 
-    ``near`` has the points next to a break, by metric.
+    ``near`` has the keys of the points next to a packet break, by metric; they form a region.
     """
     trained = {place(data, point) for point in scored(data)} if kind == HELD_OUT else None
     division = partition(data, near, trained)
@@ -354,9 +361,9 @@ class Choice:
 def choose(data: Dataset, progress: Progress | None = None) -> Choice:
     """Choose the variant of the model with the smaller errors on left-out rows.
 
-    At most `MOST_FOLDS` random points are left out, one at a time. Each metric with at least 30 rows gives the ratio of
-    both variants' median errors. The geometric mean of the ratios decides. If the variants are tied, or there are too
-    few rows, ``corrected`` is chosen.
+    At most `MOST_FOLDS` random points are left out, one at a time. Each metric with at least 30 rows gives a ratio:
+    median error of ``hybrid`` / median error of ``corrected``. If the geometric mean of the ratios is below `TIE`,
+    ``hybrid`` is chosen. Otherwise, or with too few rows, ``corrected`` is chosen.
 
     Parameters
     ----------
