@@ -4,8 +4,9 @@ Each derived number has a formula.  The rules come from "High speed local area i
 the source of the bundled use cases:
 
 - The goodput of pictures is width × height × depth × rate.
-- The goodput of samples with a time limit is (bits of all samples) / (time limit − delay of the cable).
-- If n connections share samples with an imbalance of i, the busiest connection carries (1 + i)/n of the samples,
+- Samples are blocks of data, sent together, that must all arrive within a time limit.  Their goodput is
+  (bits of all samples) / (time limit − delay of the cable).
+- If n connections share N samples with an imbalance of i, the busiest connection carries N (1 + i) / n samples,
   rounded up.
 
 A requirement in the use case file states its limit as a quantity with a unit, or as the name of a derived number.
@@ -142,7 +143,7 @@ def derive_sound_part(usecase: UseCase, mistakes: Mistakes) -> Derivations:
 def _derive_budget(
     budget: Budget, place: Place, derived: dict[str, Derivation], mistakes: Mistakes
 ) -> None:
-    """Add the parts of a budget to the derived numbers [s]."""
+    """Add the times of a budget's parts to the derived numbers [s]; the part ``rest`` is the total minus the others."""
     times: dict[str, Fraction] = {}
     for part, text in budget.parts.items():
         with mistakes.at(*place, "parts", part):
@@ -183,7 +184,7 @@ def _derive_stream(
     derived: dict[str, Derivation],
     mistakes: Mistakes,
 ) -> None:
-    """Add the derived numbers of one stream: number of sources, goodputs, and core time of the application."""
+    """Add the derived numbers of one stream: number of sources, goodputs, and times that the application adds."""
     name = stream.name
 
     # Sources that are active at the same time: stated, or counted from the devices.
@@ -211,7 +212,7 @@ def _derive_stream(
 def _derive_goodput(
     usecase: UseCase, stream: Stream, count: int, derived: dict[str, Derivation]
 ) -> None:
-    """Add a stream's goodputs, and the core time of its application, to the derived numbers."""
+    """Add to the derived numbers a stream's goodputs, and the times that its application adds to each frame."""
     name = stream.name
     goodput, formula = Fraction(0), "stated"
     if isinstance(stream, SampleStream):
@@ -255,8 +256,9 @@ def _derive_goodput(
 def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivation]) -> None:
     """Add the derived numbers of a stream of samples.
 
-    These are the goodput of all samples, and the goodput of one connection. Each is computed with and without the
-    cable's delay. Further numbers are the sample count and the payload of the busiest connection.
+    These are the goodput of all samples, and of the busiest connection. A second pair of goodputs
+    (``..._at_distance_bps``) takes the cable's delay off the time limit. Further numbers are the sample count and the
+    payload of the busiest connection.
     """
     name, size = stream.name, units.format_bits(stream.size_bits)
     extra = stream.imbalance_ratio
@@ -351,9 +353,10 @@ def _time(value: float | str, derived: Derivations) -> Fraction:
 
 
 def reference(value: float | str | None) -> tuple[Place, ...]:
-    """Return the places in the file that determine a derived number with a name such as ``response.interconnect_s``.
+    """Return the keys of the file that determine a derived number with a name such as ``response.interconnect_s``.
 
-    The result is empty if ``value`` is a number instead of a name.
+    If one of these keys is wrong, the number cannot be derived, and only the wrong key is reported. The result is empty
+    if ``value`` is a number instead of a name.
     """
     if not isinstance(value, str):
         return ()
@@ -408,25 +411,25 @@ def source_goodput(stream: str, derived: Derivations) -> Fraction:
 
 
 def needed_goodput(stream: str, derived: Derivations) -> Derivation:
-    """Return the goodput that the network must carry for one stream.
+    """Return the goodput that the network must carry for one stream; of samples, for their busiest connection.
 
-    If the stream consists of samples over several connections, the result is the goodput of one connection. Samples
-    must arrive within a time. The delay of the longest cable shortens this time, and so raises the needed goodput.
+    Samples must arrive within a time limit. The delay of the longest cable is taken off it, so it raises the needed
+    goodput.
     """
     distant = f"{stream}.goodput_at_distance_bps"
     return derived[distant if distant in derived else f"{stream}.goodput_bps"]
 
 
 def arriving_goodput(stream: str, derived: Derivations) -> Derivation:
-    """Return the goodput that must arrive on one stream or connection: needed goodput minus allowed shortfall."""
+    """Return the goodput that must arrive on one stream or connection: needed goodput × (1 − allowed shortfall)."""
     return derived.get(f"{stream}.{ARRIVING}") or needed_goodput(stream, derived)
 
 
 def produced_bps(stream: Stream, derived: Derivations) -> float:
-    """Return the produced goodput that must arrive on one stream or connection [b/s].
+    """Return the produced goodput that must arrive on one stream or connection, as a mean over time [b/s].
 
-    If the network carries less than this goodput, the queue of the sender grows without limit. The result is 0 for
-    samples without a cycle, since the file does not state how often samples are taken.
+    If the network carries less than this goodput, the queue of the sender grows without limit. Samples are sent once
+    per ``cycle``. Without this key, the file does not state how often they are taken, and the result is 0.
     """
     if isinstance(stream, SampleStream):
         goodput = (
@@ -449,10 +452,12 @@ RequiredLimits = tuple[tuple[Limit, Requirement], ...]
 
 
 def required(case: UseCase, derived: Derivations) -> RequiredLimits:
-    """Return the stated requirements of a use case, then the implied ones.
+    """Return the requirements of a use case: those that the file states, then those that every file implies.
 
-    - All data of a stream arrives, except for its ``allowed_shortfall``.
-    - Samples with a time ``within`` arrive within this time on average.
+    Implied requirements are:
+
+    - All data of a stream arrives, except for the share ``allowed_shortfall``.
+    - Samples with a time limit ``within`` arrive within this time on average.
 
     An implied requirement is left out if the file already requires at least as much.
     """
@@ -514,7 +519,8 @@ def checked_requirement(
 ) -> Requirement:
     """Convert a requirement of a document to one with limits in SI units.
 
-    A wrong limit is added to ``mistakes`` and replaced by "at least 0", so that other checks can go on.
+    The message on a wrong limit is added to ``mistakes``. The result then has the limit "at least 0", so that other
+    checks can go on.
     """
     values: dict[str, float | None] = {}
     for side in ("at_least", "at_most"):
@@ -531,7 +537,10 @@ def checked_requirement(
 
 
 def _limit_value(limit: Limit, text: str, derived: Derivations) -> float:
-    """Return a limit in SI units, from a quantity with a unit or from a derived number of the same kind."""
+    """Return a limit in SI units, given as a quantity with a unit or as the name of a derived number.
+
+    The unit must be that of the limited metric.
+    """
     kind: str | None = quantity_kind(limit.metric) or "ratio"
     if limit.metric.endswith("_cores"):
         kind = None

@@ -96,7 +96,7 @@ class Device(Document):
         return self
 
     def work(self, stream: str) -> ApplicationWork:
-        """Return the application's core time per frame of a stream on this device, for sending and for receiving."""
+        """Return the core times that the application of this device adds to a frame of a stream, to send or receive it."""
         texts = {
             key: getattr(self, key)[stream]
             for key in ("app_send", "app_recv", "app_send_per_byte", "app_recv_per_byte")
@@ -245,9 +245,9 @@ class Limit(Document):
 class Question(Document):
     """The parameters of a candidate's scenario for one stream.
 
-    If ``endpoints`` or ``other_goodput`` is missing, the value follows from the devices. Without ``cores``, a stream is
-    one connection on one core. ``line_rate`` replaces the dataset's line rate. Only the variant ``hybrid`` can
-    extrapolate to another line rate.
+    ``endpoints`` is the number of streams that meet at an interface, and ``other_goodput`` the goodput of the others
+    there. If one is missing, it follows from the devices. Without ``cores``, a stream is one connection on one core.
+    ``line_rate`` replaces the dataset's line rate; only the variant ``hybrid`` of the model can extrapolate to it.
     """
 
     protocol: Text
@@ -278,9 +278,9 @@ class Question(Document):
 class Candidate(Document):
     """Candidate: one way to carry the streams of a use case, with a scenario for each stream.
 
-    ``hosts`` is the number of hosts over which a device spreads its streams (default 1). Sets of cores in a single host
-    also count as hosts; each set has the scenario's core count ``cores``. ``dataset`` names the dataset whose protocols
-    and options the scenarios use.
+    ``hosts`` has the number of hosts over which a device spreads its streams, by device (default 1). If a single host
+    runs the streams on several separate sets of cores, each set counts as a host with the scenario's ``cores``.
+    ``dataset`` names the dataset whose protocols and options the scenarios use.
     """
 
     name: Slug
@@ -351,7 +351,7 @@ class UseCase(Document):
                 seen.add(name)
 
     def placed_limits(self) -> Iterator[tuple[Limit, Place]]:
-        """Yield each requirement and reading with its place in the file."""
+        """Yield each requirement and reading with its path of keys in the file, such as ("requirements", 0)."""
         for part in ("requirements", "readings"):
             for number, limit in enumerate(getattr(self, part)):
                 yield limit, (part, number)
@@ -373,7 +373,10 @@ class UseCase(Document):
                 )
 
     def _used_names(self) -> Iterator[tuple[str, str, Place, str]]:
-        """Yield each use of a name: location in words, name, place in the file, and kind of the named part."""
+        """Yield each name that the file uses: the use in words, the name, its path of keys, and a list of the file.
+
+        The list, such as ``streams``, must define the name.
+        """
         yield "default_candidate", self.default_candidate, ("default_candidate",), "candidates"
         for i, device in enumerate(self.devices):
             where = f"a stream of the device {device.name}"
@@ -407,7 +410,7 @@ class UseCase(Document):
             yield "minimise", name, ("minimise", i), "minimise"
 
     def _missing_senders(self) -> Iterator[Fault]:
-        """Yield a mistake for each device that sends or receives more streams of one name than exist."""
+        """Yield a mistake for each device that sends or receives more streams of one name than there are in all."""
         for i, device in enumerate(self.devices):
             for verb, handled in (("sends", device.sends), ("receives", device.receives)):
                 for name, n in handled.items():
@@ -426,7 +429,11 @@ class UseCase(Document):
                         )
 
     def _crowded(self) -> Iterator[Fault]:
-        """Yield a mistake for each scenario with fewer ``endpoints`` than streams that meet at one interface."""
+        """Yield a mistake for each scenario whose ``endpoints`` is too small.
+
+        ``endpoints`` states how many streams meet at an interface. It is too small if more streams arrive at the
+        interfaces of a receiving device.
+        """
         received = [(one, *pair) for one in self.devices for pair in one.receives.items()]
         for i, candidate in enumerate(self.candidates):
             for device, name, n in received:
@@ -488,10 +495,10 @@ class UseCase(Document):
         return next(stream for stream in self.streams if stream.name == name)
 
     def sources(self, name: str) -> int:
-        """Return the number of sources of a stream.
+        """Return the number of sources of a stream, each of which sends at the same time, such as one camera.
 
-        The number is ``count`` of the stream, if given. Otherwise it is the number of sources that all devices send, or
-        1 if no device sends the stream.
+        The number is ``count`` of the stream, if given. Otherwise it is the sum over all sending devices, or 1 if no
+        device sends the stream.
         """
         sent = sum(device.count * device.sends.get(name, 0) for device in self.devices)
         return self.stream(name).count or sent or 1
@@ -507,7 +514,7 @@ class UseCase(Document):
         return math.ceil(handled * stream.connections / self.sources(name))
 
     def work(self, name: str) -> ApplicationWork:
-        """Return the application's core time per frame of a stream, on the slowest sender and the slowest receiver."""
+        """Return the core time that the application adds to each frame of a stream: the greatest over all devices."""
         return slowest(device.work(name) for device in self.devices)
 
     def stream_of(self, limit: Limit) -> str:
@@ -515,10 +522,10 @@ class UseCase(Document):
         return limit.stream or self.streams[0].name
 
     def streams_at(self, limit: Limit) -> int:
-        """Return the number of streams whose values a requirement adds up; 1 if the requirement names no device.
+        """Return the number of streams over which a requirement sums a metric; 1 if the requirement names no device.
 
-        If a requirement names a device, the values of all its streams at one such device are added up. For samples,
-        these are the values of the connections that carry the device's samples.
+        A requirement with a device limits the sum over all streams of the required name at one such device. For
+        samples, it is the sum over the connections that carry the device's samples.
 
         Raises
         ------

@@ -138,8 +138,8 @@ def judge_candidates(
     strict : bool
         Whether a requirement met on assumed or extrapolated rows counts as undecided.
     brief : bool
-        Whether to judge only the requirements, which takes a tenth of the time. Only their metrics are predicted.
-        Readings (alternative interpretations) are not judged, and no remedy for a missed goodput is sought.
+        Whether to predict only the metrics that a requirement limits. It takes a tenth of the time, but the results
+        then lack readings (alternative interpretations of requirements) and remedies for a missed goodput.
     """
     must = required(case, derived)
     readings: RequiredLimits = ()
@@ -247,7 +247,7 @@ class _CandidatePrediction:
     def answers(
         self,
     ) -> tuple[Mapping[str, Interfaces], Mapping[str, SharedInterface | None], dict[str, Answer]]:
-        """Return the interfaces of each device, the interface that each stream shares, and the answer for each stream.
+        """Return three mappings: interfaces by device, shared interface by stream (or ``None``), and answer by stream.
 
         Each stream is first predicted alone, which gives its goodput over one interface. These goodputs determine the
         number of interfaces, and so the streams that share an interface. Streams that share are then predicted again.
@@ -335,7 +335,7 @@ class _CandidatePrediction:
         )
 
     def samples_bytes(self, stream: str) -> float:
-        """Return the size of all samples of one connection [B]; 0 for streams of other kinds."""
+        """Return the size of all samples that one connection carries together [B]; 0 for streams without samples."""
         size = self.derived.get(f"{stream}.payload_bytes")
         return 0.0 if size is None else size.value
 
@@ -354,10 +354,10 @@ class _CandidatePrediction:
     def as_produced(
         self, prediction: Prediction, stream: str
     ) -> tuple[Prediction, tuple[str, ...]]:
-        """Limit the goodput of a prediction to the goodput that the stream produces.
+        """Limit the goodput of a prediction to the goodput that the stream produces, and return notes on it.
 
-        The second result is a note if the stated rate exceeds the produced goodput. Predictions of sample streams are
-        unchanged, since their goodput holds only while samples are sent, not on average.
+        A note tells if the candidate states a frame rate that could carry more than is produced. Predictions of sample
+        streams are unchanged, since their goodput holds only while samples are sent, not on average.
         """
         produced = needed_goodput(stream, self.derived)
         asked_bps = prediction.scenario.requested_goodput_bps
@@ -380,9 +380,10 @@ class _CandidatePrediction:
         return replace(prediction, metrics=metrics), (note,)
 
     def least_rates(self, stream: str, scenario: Scenario) -> tuple[Derivation, ...]:
-        """Compute the lowest integer frame rate [1/s] at which frames of the scenario's payload carry the goodput.
+        """Compute the lowest integer frame rate [1/s] at which frames of the scenario's payload carry the stream.
 
-        For a stream of pictures, a second rate follows: the lowest one if no frame contains parts of two pictures.
+        Pictures have a second result: the lowest rate if each picture begins a new frame, so that its last frame may be
+        shorter.
         """
         needed = needed_goodput(stream, self.derived)
         least = Derivation(

@@ -14,7 +14,10 @@ from icmodel.usecase.document import SCHEMA_VERSION, UseCase
 
 
 def placeholders(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return placeholders for wrong values, so that the rest of a file can be checked."""
+    """Return valid values by key, which replace wrong or missing values so that the rest of a file can be checked.
+
+    ``given`` is the document of the file.
+    """
     candidates = given.get("candidates")
     tables = candidates if isinstance(candidates, list) else []
     names = [table.get("name") for table in tables if isinstance(table, dict)]

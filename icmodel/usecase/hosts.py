@@ -27,8 +27,9 @@ Load = Mapping[str, int]
 class Interfaces:
     """Network interfaces of one device: actual number, and number that its streams need (``None`` if unknown).
 
-    ``received`` and ``sent`` hold the loads of the interfaces; if interfaces have equal loads, the load is held once.
-    No stream is divided between interfaces.
+    ``received`` and ``sent`` have the different loads of its interfaces. A load is the number of streams by name that
+    one interface receives or sends. Interfaces with equal loads have one entry. No stream is divided between
+    interfaces.
     """
 
     device: Device
@@ -45,7 +46,10 @@ class Interfaces:
     def shared(
         self, stream: str, loads: tuple[Load, ...], derived: Derivations
     ) -> SharedInterface | None:
-        """Return the busiest interface that a stream shares with others; ``None`` if no load contains the stream."""
+        """Return the interface with the stream at which the other streams need most; ``None`` if none has the stream.
+
+        ``loads`` has the number of streams by name of each interface: ``received`` or ``sent``.
+        """
         busiest = max(
             (load for load in loads if stream in load),
             key=lambda load: _others_bps(stream, load, derived),
@@ -68,7 +72,7 @@ class Interfaces:
 
 
 def _others(stream: str, load: Load) -> Load:
-    """Remove one stream of the given name from the load of an interface."""
+    """Remove one stream of the given name from the load of an interface (number of streams by name)."""
     others = {**load, stream: load[stream] - 1}
     return {name: n for name, n in others.items() if n}
 
@@ -141,7 +145,7 @@ def interfaces(
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Streams of one name at a device: their number, and the part of an interface that each takes."""
+    """Streams of one name at a device: their number, and the size of each as `_pieces` computes it."""
 
     stream: str
     number: int
@@ -156,7 +160,8 @@ def _pieces(
 ) -> list[_Piece]:
     """Return the streams that a device handles, the largest first.
 
-    The size of a stream is its goodput over its capacity. If any capacity is unknown, all sizes are goodputs [b/s].
+    The size of a stream is its needed goodput divided by its greatest goodput over one interface (``capacities_bps``).
+    If this capacity is unknown for one of the streams, all sizes are needed goodputs [b/s].
     """
     known = capacities_bps.keys() >= handled.keys()
     pieces = []
@@ -175,7 +180,8 @@ def _needed_interfaces(
 ) -> Derivation | None:
     """Return the number of interfaces that one device needs for sending or for receiving, whichever is more.
 
-    The result is ``None`` if the device handles at most one stream, or a capacity is unknown.
+    A direction counts if it has several streams, and the greatest goodput of each over one interface is known. If no
+    direction counts, the result is ``None``.
     """
     counts = {
         verb: _count(_packed(handled, Fraction(1)))
@@ -228,9 +234,10 @@ def _count(packed: Packed) -> int:
 
 
 def _spread(pieces: list[_Piece], count: int) -> tuple[Load, ...]:
-    """Spread streams over interfaces by first fit, with the load of the fullest interface as small as possible.
+    """Spread streams over ``count`` interfaces, so that the fullest one is as little loaded as possible.
 
-    The method is MULTIFIT of Coffman, Garey and Johnson, SIAM Journal on Computing 7, 1978.
+    A bisection finds the least size of interfaces into which all streams fit by first fit (MULTIFIT of Coffman, Garey
+    and Johnson, SIAM Journal on Computing 7, 1978).
     """
     enough = sum((piece.number * piece.size for piece in pieces), Fraction(0))
     least = max([enough / count, *(piece.size for piece in pieces)])
@@ -282,12 +289,11 @@ def shared_interface(
     found: Mapping[str, Interfaces],
     derived: Derivations,
 ) -> SharedInterface | None:
-    """Return the busiest interface on a stream's path.
+    """Return the interface on a stream's path at which the other streams need most goodput.
 
-    The result is ``None`` if no other stream uses the interface, or if the scenario states both ``endpoints`` and
-    ``other_goodput``.
-
-    Streams at a sending device share interfaces only if the device has fewer interfaces than its streams need.
+    Interfaces of a sending device count only if it has fewer than its streams need. If the scenario states only
+    ``endpoints``, the others are taken for streams of the same name. The result is ``None`` if the stream is alone at
+    its interfaces, or if the scenario states both ``endpoints`` and ``other_goodput``.
     """
     question = candidate.scenarios[stream]
     if question.endpoints is not None and question.other_goodput_bps is not None:
@@ -328,7 +334,7 @@ def _others_derivation(
 
 
 def interface_derivations(found: Mapping[str, Interfaces]) -> tuple[Derivation, ...]:
-    """Return the derived numbers of interfaces: per device, in total, and streams per interface.
+    """Return numbers for the report: interfaces that one device of each kind needs, their total, streams per interface.
 
     The result is empty if the number of interfaces needed is unknown for every device.
     """

@@ -100,7 +100,10 @@ class Criterion:
 
     @property
     def streams(self) -> int:
-        """Number of streams on one host whose values are added up; 1 if the requirement names no device."""
+        """Number of streams over which the requirement sums a metric; 1 if it names no device.
+
+        These are the streams at one device, divided by the number of hosts over which the candidate spreads them.
+        """
         hosts = self.candidate.hosts.get(self.limit.device or "", 1)
         return math.ceil(self.case.streams_at(self.limit) / hosts)
 
@@ -144,9 +147,10 @@ def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: 
 
 
 def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: Model) -> Estimate:
-    """Return the estimate of the required metric; if the requirement names a device, the sum over its streams.
+    """Return the estimate of the required metric.
 
-    If the stream may produce more than the network carries, the interval of a latency has no upper end.
+    If the requirement names a device, it is the estimate of the metric's sum over the device's streams. If the stream
+    may produce more than the network carries, the interval of a latency has no upper end.
     """
     metric, prediction, times = criterion.limit.metric, answer.prediction, criterion.streams
     stream = criterion.case.stream(criterion.stream)
@@ -192,7 +196,10 @@ def of_last_frame(
 
 
 def _with_end_margin(verdict: Verdict) -> Verdict:
-    """If a bound decides the verdict, since no value was predicted, set the margin to the margin of this bound."""
+    """Set the margin of a verdict whose estimate has an interval, but no value.
+
+    If the interval decides the verdict, the margin is that of its end nearest to the limit.
+    """
     estimate, requirement = verdict.estimate, verdict.requirement
     if not estimate.absent or verdict.outcome == UNDECIDED:
         return verdict
@@ -204,9 +211,10 @@ def _with_end_margin(verdict: Verdict) -> Verdict:
 
 
 def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
-    """Set the margin of a met goodput to the margin of the capacity over the limit.
+    """Set the margin of a met goodput requirement to capacity / limit − 1.
 
-    The margin of the predicted goodput moves to ``asked_margin``.
+    The predicted goodput is at most the requested one, so it does not show how much more the network could carry. Its
+    own margin is kept as ``asked_margin``.
     """
     verdict, limit_bps = finding.verdict, finding.verdict.requirement.limit
     bounds = {name: prediction.bounds[name] for name in CAPACITIES if name in prediction.bounds}
@@ -221,7 +229,10 @@ def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
 
 
 def sum_derivation(finding: Finding) -> Derivation | None:
-    """Return the sum over several streams by which a requirement was judged; ``None`` without an estimate."""
+    """Return a derived number for the report: the sum over a device's streams, which a requirement limits.
+
+    The result is ``None`` if the metric has no estimate.
+    """
     estimate, metric = finding.verdict.estimate, finding.verdict.requirement.metric
     if estimate.absent:
         return None
@@ -265,9 +276,10 @@ def _rate_text(scenario: Scenario) -> str:
 
 
 def no_rate(trial: Trial) -> str:
-    """Return a sentence for a required goodput that no limited frame rate is sure to achieve.
+    """Return a sentence: no frame rate achieves, or none is sure to achieve, the required goodput with this payload.
 
-    The sentence also states the greatest goodput with this payload, and whether an unlimited rate achieves the goodput.
+    It also states the greatest goodput with this payload, and whether sending without a rate limit is sure to achieve
+    the required one.
     """
     frames = f"with frames of {trial.payload_bytes} B"
     greatest = trial.goodput(None)
@@ -286,7 +298,10 @@ def no_rate(trial: Trial) -> str:
 
 
 def as_one_connection(scenario: Scenario, model: Model) -> Scenario:
-    """Set ``cores`` to 1 in a scenario without a core count, if the dataset has core counts."""
+    """Set ``cores`` to 1 in a scenario that states none: its stream is one connection, which runs on one core.
+
+    The scenario is unchanged if the dataset has no core counts for its protocol and options.
+    """
     try:
         counts = model.core_counts(scenario.protocol, dict(scenario.options))
     except REFUSALS:
@@ -295,7 +310,10 @@ def as_one_connection(scenario: Scenario, model: Model) -> Scenario:
 
 
 def at_full_interface(answer: Answer) -> Answer:
-    """Remove the upper ends of latencies, since the streams at the interface need more goodput than it carries."""
+    """Set the upper ends of the intervals of all latencies to infinity, and say why.
+
+    The streams at the interface need more goodput than it carries, so frames may wait in its queue without limit.
+    """
     if answer.prediction is None:
         return answer
     metrics = {
@@ -314,14 +332,14 @@ def with_delays(
     least_s: float | None,
     known_s_per_m: float,
 ) -> Prediction:
-    """Widen the latencies of a prediction by the delays of cable and switches that the dataset does not include.
+    """Widen the intervals of latencies by the delays of cable and switches that the dataset does not include.
 
-    - The delay of the cable is added to the upper end of latencies, not to their standard deviation. Without a medium
-      in the use case, this delay is unknown, and there is no upper end.
-    - If the prediction includes the cable at ``known_s_per_m`` [s/m], only the additional delay of the use case's
-      medium is added.
-    - With more switches than the dataset includes, there is no upper end.
-    - With fewer switches, the lower end is theory's minimum ``least_s`` [s].
+    - The delay of the cable is added to the upper end, twice for a round trip. The standard deviation stays unchanged.
+      If the scenario has a distance, but the use case does not state its cable (``medium``), the upper end is infinite.
+    - If the prediction includes the cable, with a delay of ``known_s_per_m`` [s/m], only the excess of the use case's
+      delay per metre is added.
+    - With more switches than the dataset includes, the upper end is infinite.
+    - With fewer switches, the lower end falls to theory's minimum ``least_s`` [s].
     """
     fitted = prediction.scenario
     unknown, metres = fitted.distance_m is None, scenario.distance_m or 0.0
@@ -374,7 +392,7 @@ STATED_MIN, STATED_MAX = "the source's stated minimum", "the source's stated max
 
 @dataclass(frozen=True, slots=True)
 class StreamBounds:
-    """Known metrics and bounds of one stream, by which requirements are judged.
+    """Predicted metrics of one stream, and bounds that stand in for a missing prediction of a required metric.
 
     Parameters
     ----------
@@ -395,8 +413,8 @@ class StreamBounds:
 def stream_bounds(answer: Answer, metric: str, model: Model) -> StreamBounds:
     """Collect the predicted metrics and the bounds of a stream, to judge a requirement on ``metric``.
 
-    Bounds by theory are known only for protocols of the dataset. If the stream has no prediction, ``metric`` and the
-    goodput are absent and state the reason.
+    Bounds by theory are known only for protocols of the dataset. If the stream has no prediction, the result has an
+    absent estimate of ``metric`` and of the goodput, which states the reason.
     """
     prediction, scenario = answer.prediction, answer.scenario
     least_s = greatest_bps = None
@@ -430,8 +448,8 @@ def share_bps(alone_bps: float, endpoints: int, others_bps: float) -> float:
 def estimate_for(metric: str, known: StreamBounds) -> Estimate:
     """Return the estimate of a metric by which a requirement is judged.
 
-    A latency without a predicted interval is estimated by half a round trip. If the round trip is unknown too, bounds
-    give the estimate.
+    Without a prediction, a goodput lies between 0 and theory's maximum. A latency is half a round trip, or, if the
+    round trip is unknown too, lies between bounds such as theory's minimum and a higher quantile.
     """
     own = known.metrics.get(metric)
     if own is not None and not math.isnan(own.low):

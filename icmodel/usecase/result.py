@@ -227,8 +227,8 @@ class Evidence:
     sources : tuple of str
         Sources of the rows with the weakest basis.
     settle : str
-        Measurement that would replace assumed or extrapolated rows, or the reason for a missing prediction; may be
-        empty.
+        Sentence that names the measurement to make, if the weakest basis is assumed or extrapolated. If there is no
+        prediction, the reason. Otherwise empty.
     """
 
     basis: str
@@ -272,11 +272,12 @@ class Finding:
     least_rate_fps : int, optional
         Lowest integer frame rate that achieves a required goodput [1/s]; ``None`` if no rate does.
     rests_on : Evidence
-        Bases and sources of the estimate.
+        Bases (kinds of evidence) and sources of the estimate.
     asked_margin : float, optional
-        Margin of the predicted goodput, if the verdict states the margin of the capacity instead.
+        Margin of the predicted goodput, (goodput − limit) / limit. It is given if the verdict has the margin of the
+        capacity (the greatest goodput of the network) instead.
     others_beyond : str
-        Sentence on dataset rows that exceed the limit with other options; empty without such rows.
+        Warning that rows of the dataset with other options exceed the limit; empty without such rows.
     """
 
     verdict: Verdict
@@ -317,10 +318,10 @@ class Finding:
 
     @property
     def order(self) -> tuple[bool, float]:
-        """Sort key of findings with the same outcome: the least margin first.
+        """Sort key of findings with the same outcome: (grows without limit, margin), in ascending order.
 
-        Latencies that grow without limit and findings without a margin come last. Margins are relative to the limit, so
-        a met requirement with a limit of 0 has none.
+        The least margin comes first, and a latency that grows without limit last. A missing margin counts as infinite.
+        Margins are relative to the limit, so a met requirement with a limit of 0 has none.
         """
         verdict = self.verdict
         relative = verdict.requirement.limit or verdict.outcome == NOT_MET
@@ -343,8 +344,8 @@ class Finding:
 class Answer:
     """Prediction for one stream of a candidate. If there is no prediction, ``why`` gives the reason.
 
-    ``asked`` is the scenario of the use case. ``scenario`` is the predicted scenario, without the cable and the switches
-    that the dataset does not include.
+    ``asked`` is the scenario of the use case. ``scenario`` is the scenario that the model predicted: without the cable
+    and the switches that the dataset does not include.
     """
 
     stream: str
@@ -424,10 +425,10 @@ def needed_measurement(metric: str, scenario: Scenario) -> str:
 
 
 def others_beyond(data: Dataset, requirement: Requirement, scenario: Scenario) -> str:
-    """Return a sentence on dataset rows that exceed a latency limit with other options; empty without such rows.
+    """Return a warning if the dataset has rows with other options that exceed a required latency; otherwise empty.
 
-    The rows have the same protocol, any payload and load, and the limited metric or the maximum latency. They do not
-    change the verdict on the scenario, but warn against other options.
+    Rows with the scenario's protocol count, at any payload and load, if they give the required latency metric or the
+    maximum latency. They do not change the verdict, which holds for the scenario's own options.
     """
     if not requirement.metric.startswith("latency_") or requirement.at_most is None:
         return ""

@@ -38,7 +38,7 @@ class Compared:
     Parameters
     ----------
     value, low, high : float
-        Predicted value and 90 % interval for one new run; NaN without a prediction.
+        Predicted value and 90 % interval for one new run. Without a prediction, they are NaN, 0 and infinite.
     measured : tuple of float
         Measured values, one per pass.
     step : float
@@ -99,12 +99,13 @@ class Bounded:
     bound_s : float, optional
         Latency bound [s]; ``None`` if the bound does not cover the hosts.
     measured_s : float
-        Greatest latency of all passes without the flag `STOLEN` [s].
+        Greatest latency of all passes without stolen time [s].
     covers : tuple of str
         Parts of the system that the bound covers.
     stolen, stolen_s : int, float
-        Number of passes with the flag `STOLEN`, and the greatest latency in these passes [s]. No bound holds while the
-        machine is stopped, so these passes are left out.
+        Number of passes with stolen time, and the greatest latency in these passes [s]. Time is stolen if the
+        hypervisor stops the sender or the receiver (flag `STOLEN` of the record). No bound holds meanwhile, so these
+        passes do not test it.
     """
 
     bound_s: float | None
@@ -140,8 +141,9 @@ def streams(
 ) -> dict[str, dict[str, Compared]]:
     """Compare the predicted metrics of each stream with their measurements, by stream and metric.
 
-    ``shares`` has the spread of goodput of single runs below capacity, by protocol; see
-    `icmodel.fits.observations.run_shares`.
+    ``shares`` has, by protocol, low and high of the ratio goodput / request of single runs (see
+    `icmodel.fits.observations.run_shares`). If a stream is predicted to get its request, they widen the interval of its
+    goodput.
     """
     found: dict[str, dict[str, Compared]] = {}
     for name, stream in system.streams.items():
@@ -316,8 +318,8 @@ class Verification:
     def verdict(self) -> str:
         """Verdict: ``agrees``, ``does not agree`` or ``undecided``.
 
-        It is ``agrees`` if no latency bound was exceeded, and at most `most_outside` values lie outside their 90 %
-        intervals. It is ``undecided`` if nothing was measured.
+        It is ``undecided`` if nothing was measured. It is ``agrees`` if no latency bound was exceeded, and no more
+        values lie outside their 90 % intervals than chance allows (`most_outside`).
         """
         if not self.judged:
             return UNDECIDED

@@ -48,8 +48,8 @@ class Stored:
 class Pass:
     """Stored pass of a verification: one run of all streams at the same time.
 
-    ``number`` counts from 1. ``records`` has a record by stream. During at least the share ``overlap_ratio`` of each
-    stream's measurement window, all streams surely ran.
+    ``number`` counts from 1. ``records`` has the record of icprobe by stream. In each stream's measurement window, all
+    streams sent at the same time for at least the share ``overlap_ratio``.
     """
 
     number: int
@@ -58,7 +58,7 @@ class Pass:
 
     @property
     def counts(self) -> bool:
-        """Whether this pass is valid: all streams ran long enough at the same time."""
+        """Whether this pass is valid: all streams sent at the same time for at least the share `LEAST_OVERLAP`."""
         return self.overlap_ratio >= LEAST_OVERLAP
 
     @property
@@ -123,7 +123,7 @@ class Folder:
     def prediction(self, made: Mapping[str, object]) -> Stored:
         """Return the stored prediction.
 
-        If no prediction is stored, ``made`` is stored with the time and icmodel's version, and returned.
+        If none is stored yet, the new prediction ``made`` is stored with the time and icmodel's version, and returned.
         """
         place = self.path / PREDICTION
         if not place.exists():

@@ -254,7 +254,10 @@ def machine_cores() -> tuple[int, ...]:
 
 
 def slowdown(system: System, cores: int) -> float:
-    """Return the least of the slowdowns 1, 2, 5, 10, … that keeps at most `MOST_BUSY` of the cores busy."""
+    """Return the least slowdown of 1, 2, 5, 10, 20, … at which the streams keep at most `MOST_BUSY` × ``cores`` busy.
+
+    A slowdown divides all rates of the system.
+    """
     needed = busy_cores(system) / (MOST_BUSY * cores)
     factors = (step * 10.0**power for power in count() for step in STEPS)
     return next(factor for factor in factors if factor >= needed)

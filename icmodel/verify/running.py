@@ -73,8 +73,8 @@ class Times:
 class RunResult:
     """Result of one run of all streams at the same time.
 
-    ``records`` has a record by stream. During at least the share ``overlap_ratio`` of each stream's measurement window,
-    all streams surely ran.
+    ``records`` has the record of icprobe by stream. In each stream's measurement window, all streams sent at the same
+    time for at least the share ``overlap_ratio``.
     """
 
     records: Mapping[str, Mapping[str, Any]]
@@ -103,9 +103,9 @@ def lab_network(
     built : Topology
         Topology of the lab system.
     cores : mapping
-        Core of each host, by the host's name.
+        Index of the processor core that each host uses, by the host's name.
     times : Times
-        Times of each run [s].
+        Lengths of the parts of each run [s].
     folder : Path
         Folder of the verification, which holds ``topology.toml``.
     """
@@ -139,9 +139,9 @@ class LabNetwork:
     name, key : str
         Name of the network, and path of the file with the responders' key.
     nodes : mapping
-        Name of each node in the lab, by the node's name in the system.
+        Name in the lab of each host and switch, by its name in the system.
     addresses : mapping
-        Address of a host on the link to a neighbour, by the lab's names of host and neighbour.
+        IP address of a host on the link to a neighbour. The key is (host, neighbour), in the lab's names.
     """
 
     probe: str
@@ -240,16 +240,16 @@ def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any],
 
 
 def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
-    """Return the share of a stream's measurement window during which all streams surely sent.
+    """Return the share of each stream's measurement window during which, at least, all streams sent.
 
-    Of all streams' windows, the one with the least share counts.
+    The share is 1 - max(d - min(warm-up, tail), 0) / window, or 0 if this is negative. Here d is the greatest possible
+    time from the first start of a stream to the last.
 
-    A run from S to E takes u = E - S - (planned length) longer than planned. This extra time lies before or after the
-    traffic. So, without the idle time, the traffic starts between S and S + u.
-
-    A window loses the time in which another stream does not send. If the other stream starts a time d later, the
-    window loses its first d - warm-up. If the other stream starts d earlier, the window loses its last d - tail. The
-    total loss is greatest for the window of the stream that starts first or last.
+    - The start of a stream is known only roughly. A run from S to E takes u = E - S - (planned length) longer than
+      planned, before or after its traffic. So the traffic starts between S and S + u, plus an idle time that is equal
+      for all streams.
+    - A stream sends before its window (warm-up) and after it (tail). So a window loses nothing if another stream starts
+      later by up to the warm-up, or earlier by up to the tail.
     """
     begun = [begun_s for begun_s, _ in spans]
     spare = [max(ended_s - begun_s - times.run_s, 0.0) for begun_s, ended_s in spans]
@@ -356,8 +356,10 @@ def _rate_text(rate_bps: float) -> str:
 def _class_rates_bps(system: System, port: Port) -> Mapping[int, float]:
     """Return the guaranteed rate of each priority at a port [b/s]; empty if the port has a single queue.
 
-    Round robin shares the port's rate by weight. First, `LEAST_CLASS_BPS` is reserved for packets without a class. A
-    weight in packets is multiplied by the mean packet size of its priority.
+    - Strict priority guarantees only `LEAST_CLASS_BPS` to each priority.
+    - Round robin shares the port's rate by weight. If priority 0 has no share, `LEAST_CLASS_BPS` is first reserved for
+      it, the class of packets without a priority. A weight in packets is multiplied by the mean packet size of its
+      priority.
     """
     streams = [stream for stream in system.streams.values() if port.name in stream.path]
     here = sorted({stream.priority for stream in streams})
