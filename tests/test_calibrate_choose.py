@@ -123,7 +123,7 @@ def test_a_run_is_asked_and_recognised() -> None:
     assert run_of({"point": point}) == run
     assert "--load" not in Run("tcp", 1).words()
     assert len({Run("tcp", size).identity for size in range(1, 100)}) == 99
-    with pytest.raises(RecordError, match="has no complete point"):
+    with pytest.raises(RecordError, match="has no complete table"):
         run_of({"point": {}})
 
 

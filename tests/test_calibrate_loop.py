@@ -364,7 +364,7 @@ def test_damaged_records_are_said(tmp_path: Path) -> None:
         with pytest.raises(CalibrationError, match=said):
             calibrate(Simulated(), settings(), folder)
     (folder / RECORDS).write_bytes(re.sub(rb'("payload_bytes":)[0-9]+', rb"\g<1>1e400", good))
-    with pytest.raises(RecordError, match="no complete point"):
+    with pytest.raises(RecordError, match="no complete table"):
         calibrate(Simulated(), settings(), folder)
 
 

@@ -5,8 +5,9 @@ the expected error over the domain.  With a use case, the gain is the expected n
 run would decide.  Both gains have a closed form, since the variance of a Gaussian process does not depend on the
 measured value.  The runs of a batch are chosen one by one; each choice treats the runs chosen before as measured.
 
-A surface is a process of `icmodel.fits`: costs per frame, byte and packet, and a Gaussian process over the
-residuals.  Predictions and scores come from the model, not from surfaces.
+A surface predicts one metric at any run.  It has two parts, both from `icmodel.fits`: the costs per frame, byte and
+packet, and a Gaussian process over the differences between measured values and costs.  Surfaces serve only to choose
+runs; the predictions and errors that a user sees come from the model.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ TINY = 1e-15
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Undecided requirement: the metric of a run may lie above or below the limit.
+    """Undecided requirement of a use case: the metric's 90 % interval at the run ``run`` contains the limit.
 
-    ``limit`` is on the scale of the metric's surface (`icmodel.calibrate.runs.scaled`).
+    ``limit`` is the logarithm of the limit in SI units; for ratios, the limit itself (`icmodel.calibrate.runs.scaled`).
     """
 
     run: Run
@@ -53,9 +54,9 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """Aim by which the next runs are chosen: a low error over the runs of ``domain``.
+    """Aim by which the next runs are chosen: decide the requirements in ``decisions``.
 
-    Undecided requirements (``decisions``), if any, take precedence.
+    Without undecided requirements, the aim is a low error of the predictions at the runs in ``domain``.
     """
 
     domain: tuple[Run, ...]
@@ -113,17 +114,17 @@ class _State:
         return len(self._limits) > 0
 
     def _shares(self) -> tuple[Floats, Floats]:
-        """Variance of the metric at n runs, and reduction of this variance by measuring each of m candidate runs.
+        """Variance of the metric at n runs, (n,), and its reduction if one of m candidate runs is measured, (n, m).
 
-        The n runs are those with an undecided requirement, or else the domain. The shapes are (n,) and (n, m).
+        The n runs are the runs with an undecided requirement on the metric; without such runs, the domain.
         """
         less = self._cross**2 / (np.maximum(np.diag(self._among), 0.0) + self._noise)
         return np.maximum(self._variance, 0.0), less
 
     def gains(self) -> Floats:
-        """Relative reduction, 0…1, of the metric's expected error by measuring each candidate run.
+        """Relative reduction of the metric's expected error, 0…1, for each candidate run if it is measured.
 
-        The reduction is relative, so that a metric with greater errors does not outweigh the others.
+        The reduction is a fraction of the present error. So a metric with greater errors does not outweigh the others.
         """
         variance, less = self._shares()
         now = np.sqrt(variance)
@@ -133,7 +134,7 @@ class _State:
         return np.asarray(fall / whole if whole > 0 else fall)
 
     def decided(self) -> Floats:
-        """Expected number of undecided requirements that measuring each candidate run would decide."""
+        """For each candidate run, the expected number of requirements that its measurement would decide."""
         variance, less = self._shares()
         if not self.is_limited:
             return np.zeros(less.shape[1])
@@ -174,14 +175,19 @@ class Axes:
     mtu_bytes : int
         MTU of the path.
     capacity : Surface, optional
-        The surface of goodput at unlimited load; ``None`` when that surface itself is fitted.
+        Surface of the goodput at unlimited load (the capacity), from which the overload of a run is told.  It is
+        ``None`` while this surface itself is fitted; then all runs count as runs at unlimited load.
     """
 
     mtu_bytes: int
     capacity: Surface | None = None
 
     def sites(self, runs: Sequence[Run]) -> Sites:
-        """Convert runs to sites (coordinates): payload, load, packets, regime and frames per second."""
+        """Convert runs to sites, the coordinates of a Gaussian process.
+
+        A site has the payload, the load, the packets per frame, the frames per second, and the regime of the load:
+        unlimited, limited or overload.
+        """
         full = np.array([run.unlimited or self.capacity is None for run in runs])
         load = np.where(full, 1.0, [run.load_bps for run in runs])
         regimes = np.where(full, UNLIMITED, LIMITED)
@@ -215,11 +221,14 @@ class Surface:
 
     @property
     def noise(self) -> float:
-        """Variance of the noise of one run, in squared units of the scale `icmodel.calibrate.runs.scaled`."""
+        """Variance of a metric between repeats of one run; the metric is scaled by `icmodel.calibrate.runs.scaled`."""
         return self.process.scale**2 * self.process.kernel.noise
 
     def predict(self, runs: Sequence[Run]) -> tuple[Floats, Floats]:
-        """Predict mean and standard deviation of the metric at n runs: two arrays (n,) on the scale of `scaled`."""
+        """Predict mean and standard deviation of the metric at n runs, as two arrays (n,).
+
+        Both are of the metric's logarithm; for ratios, of the metric itself (`icmodel.calibrate.runs.scaled`).
+        """
         sites = self.axes.sites(runs)
         modelled = self.process.mechanism.at(sites)
         cross = self._covariance(sites, self.sites)
@@ -316,9 +325,10 @@ def surfaces(seen: Mapping[str, Observed], mtu_bytes: int) -> dict[str, Surface]
 
 
 def _value(metric: str, log_time: Floats, sites: Sites) -> Floats:
-    """Convert the log of a time per frame to the scale of a metric, or back: the conversion is its own inverse.
+    """Convert log(time per frame) to log(goodput), or log(goodput) to log(time per frame).
 
-    Only goodput changes: its log is log(bits per frame) minus the log time.
+    Both conversions are the same formula: log(bits per frame) minus the given logarithm.  Values of other metrics are
+    returned unchanged.
     """
     return np.log(8 * sites.payload_bytes) - log_time if metric == GOODPUT else log_time
 
@@ -345,8 +355,9 @@ def within_capacity(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[R
 def near_saturation(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
     """Choose two runs just below saturation on each curve of limited load; their payloads need not be in the grid.
 
-    Latency and CPU utilisation are steepest just below saturation.  The first run has the least payload from which the
-    curve stays within capacity.  The payload of the second run is `INSIDE` times as large.
+    Latency and CPU utilisation are steepest just below saturation.  All runs of a curve have the same load; the runs
+    with the least payloads saturate.  The first chosen run has the least payload from which on no run saturates.  The
+    payload of the second is `INSIDE` times as large.
     """
     if GOODPUT not in known:
         return []
@@ -365,10 +376,11 @@ def near_saturation(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[R
 
 
 def overloaded(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
-    """Select the runs in clear overload at the greatest limited load, on curves with at most three such runs.
+    """Select the runs at the greatest limited load whose load is clearly above the capacity (overload runs).
 
     A paced sender in overload may reach less goodput than an unlimited sender.  If a dataset has overload runs, the
-    model predicts overload from them. So all overload runs of a curve are measured, or none.
+    model predicts overload from them alone.  So all overload runs of a curve are measured, or none: a curve with more
+    than `FEW` overload runs is left out.
     """
     paced = [run for run in runs if not run.unlimited]
     if GOODPUT not in known or not paced:

@@ -64,7 +64,10 @@ class Request:
             refuse_undecidable(load_usecase(settings.aim.usecase), settings)
 
     def settings(self, system: str, link: Link) -> Settings:
-        """Make the settings for a system; values of this request take precedence over values of the link."""
+        """Make the settings for a system.
+
+        Fields in ``words`` take precedence over properties of the link, and both over the defaults.
+        """
         return Settings.of(system=system, **{**_given(asdict(link)), **_given(self.words)})
 
 
@@ -84,12 +87,12 @@ class Calibration:
 
     @property
     def spoilt(self) -> int:
-        """Number of measured runs whose flags leave no usable metric."""
+        """Number of measured runs without a usable metric, because of icprobe's flags (warnings) in their records."""
         return sum(map(is_spoilt, self.result.records))
 
     @property
     def flags(self) -> Counter[str]:
-        """Number of measured runs without a usable metric, by flag of the run."""
+        """For each flag (warning) of icprobe, the number of runs with this flag and no usable metric."""
         return Counter(
             flag
             for one in self.result.records

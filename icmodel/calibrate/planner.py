@@ -107,9 +107,10 @@ class Planner:
     def opening(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
         """Choose the runs of a step that are fixed by rule.
 
-        Step 1 measures the capacity.  Step 2 measures both ends of every curve within capacity.  Step 3 measures runs
-        next to saturation and in overload; with a use case, step 3 is left out, since the verdict guides the choice.
-        Later steps only repeat runs of step 1 that still lack an undisturbed record.
+        Step 1 measures the capacity.  Step 2 measures the least and the greatest payload of every curve whose load is
+        within the capacity.  Step 3 measures runs next to saturation and in overload; with a use case, step 3 is left
+        out, since later steps choose runs by the verdict.  If disturbed records are excluded, each later step repeats
+        the runs of step 1 that have only disturbed records.
         """
         if step == 1:
             return first_runs(grid, self.settings)
@@ -177,7 +178,10 @@ class Planner:
 
 
 def _turns(runs: Sequence[Run], counts: Counter[Run]) -> tuple[Turn, ...]:
-    """Number the repeats of runs: pair each run with the number of its earlier measurements (``counts``)."""
+    """Pair each run with its repeat number: 0 for the first measurement of the run, 1 for the second, and so on.
+
+    ``counts`` has the number of measurements in earlier steps.
+    """
     seen = Counter(counts)
     turns = []
     for run in runs:
@@ -279,12 +283,14 @@ def required_metrics(usecase: str | None) -> tuple[str, ...]:
 
 
 def refuse_undecidable(case: UseCase, settings: Settings) -> None:
-    """Raise CalibrationError if runs under these settings cannot decide the verdict of the default candidate.
+    """Raise CalibrationError if runs under these settings cannot decide the verdict of a use case.
+
+    Only the use case's default candidate is considered.
 
     Raises
     ------
     CalibrationError
-        If the planned runs cannot predict any stream of the candidate.
+        If the runs would predict no stream of the candidate.
     """
     streams: dict[str, list[str]] = {}
     for name, asked in _default(case).scenarios.items():
@@ -334,7 +340,7 @@ def own_runs(case: UseCase, settings: Settings) -> tuple[Run, ...]:
 
 
 def standing(case: UseCase, data: Dataset, variant: str, settings: Settings) -> Standing:
-    """Evaluate a use case on the dataset so far, and collect the undecided requirements of its chosen candidate."""
+    """Evaluate a use case on the runs measured so far; collect the undecided requirements of the chosen candidate."""
     evaluation = evaluate(case, data, variant)
     asked = {answer.stream: answer.scenario for answer in evaluation.chosen.answers}
     found = []

@@ -71,7 +71,7 @@ def run_of(record: Record) -> Run:
     Raises
     ------
     RecordError
-        If the record lacks its point or a field of the point.
+        If the record lacks the key ``point`` (conditions of the run), or a condition in it.
     """
     try:
         point = record["point"]
@@ -84,8 +84,8 @@ def run_of(record: Record) -> Run:
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise RecordError(
-            f"a record has no complete point ({error}): it needs protocol, payload_bytes and, "
-            "if the load was limited, load_bps"
+            f"a record has no complete table 'point' ({error}): the table needs protocol, "
+            "payload_bytes and, if the load was limited, load_bps"
         ) from error
 
 
@@ -98,8 +98,8 @@ LEAST = 1e-12
 class Observed:
     """All measured values of one metric, with the run of each.
 
-    ``values`` is an array (n,) on the scale of `scaled`.  A difference on this scale is a relative error, or for ratios
-    an absolute error.
+    ``values`` is an array (n,) of logarithms, so a difference of two values is a relative error.  The values of a ratio
+    are the ratios themselves, so a difference is an absolute error.  `scaled` converts a value.
     """
 
     metric: str

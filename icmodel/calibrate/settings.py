@@ -111,7 +111,8 @@ class Aim:
     budget_s : float
         Total measuring time [s]: sum of idle time, warm-up, window and overhead of all runs.
     error_ratio : float or None
-        Target error, 0…1, at which the calibration stops. If it is None, runs are measured until the budget is used up.
+        Target error, 0…1: the calibration stops when the greatest of the metrics' median errors is at most this. If it
+        is None, runs are measured until the budget is used up.
     metrics : tuple of str
         Metrics whose error the calibration reduces.
     variant : str

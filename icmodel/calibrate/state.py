@@ -1,8 +1,8 @@
 """State of a calibration: its folder with settings and finished runs, and the dataset of their records.
 
 Each finished run is written as a line and synced to disk.  After an interruption, the next start removes an incomplete
-last line and continues.  Records are in records.jsonl; the name of each record's plan gives the step.  Refused runs are
-in refused.jsonl.
+last line and continues.  Records are in records.jsonl, and refused runs in refused.jsonl.  The key ``plan`` of a line
+has the number of the calibration step in which the run was planned.
 """
 
 from __future__ import annotations

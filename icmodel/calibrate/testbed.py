@@ -69,7 +69,8 @@ class Hosts:
     settings : Settings
         Settings, with the times of a run.
     folder : Path
-        Folder of the calibration. If an earlier calibration was killed, its key is replaced.
+        Folder of the calibration, from which the key's folder gets its name. (The key lets icprobe on one host start
+        runs on the other.) A key that a killed calibration left behind is replaced.
     """
 
     def __init__(self, probe: Path, pair: Pair, settings: Settings, folder: Path) -> None:
@@ -143,7 +144,8 @@ class LabPair:
     topology : str
         Name or file of a topology with hosts A and B.
     folder : Path
-        Folder of the calibration. If an earlier calibration was killed, its network is replaced.
+        Folder of the calibration, from which the network gets its name. A network that a killed calibration left
+        behind is replaced.
     """
 
     def __init__(self, probe: Path, topology: str, folder: Path) -> None:
@@ -160,7 +162,7 @@ class LabPair:
         return Link(shown["line_rate_bps"], shown["burst_bytes"], shown["mtu_bytes"])
 
     def up(self, key: Path) -> None:
-        """Build the lab's network, and keep the path of the key for its runs."""
+        """Build the lab's network, and store the path of the icprobe key that its runs use."""
         self._key = str(key)
         built = json.loads(
             output_of((self._probe, "lab", "up", self._topology, "--as", self.name), BRIEF_S)
@@ -197,7 +199,7 @@ class SshPair:
     Parameters
     ----------
     local : Path
-        Path of icprobe on this machine, which makes the key.
+        Path of icprobe on this machine. It makes the key with which the hosts authenticate runs.
     first, second : str
         Destinations of A and B for ``ssh``.
     address : str or None
@@ -227,7 +229,7 @@ class SshPair:
         self._options = self._given
 
     def link(self) -> Link:
-        """Properties of the path between the hosts; between real hosts all are unknown."""
+        """Return a `Link` without values: the properties of the path between real hosts are not known before a run."""
         return Link()
 
     def up(self, key: Path) -> None:

@@ -186,7 +186,10 @@ def long_name(column: str) -> str:
 
 
 def attributes(name: str) -> dict[str, object]:
-    """Return the attributes of a result column in xarray: unit and long name, or the meaning of each code.
+    """Return the attributes of a result column in xarray, by the name of the column.
+
+    A column of numbers has its unit and long name. A column of integer codes (bases or bottlenecks) has its long name,
+    and the meaning of each code.
 
     >>> attributes("latency_mean_s")
     {'units': 's', 'long_name': 'mean latency'}
@@ -295,7 +298,9 @@ def compared(metric: str, estimate: Estimate, limit: float) -> str:
 
 
 def interval(metric: str, estimate: Estimate) -> str:
-    """Return the 90 % interval of an estimate as text: ``exact`` if low equals high, and empty if it is unknown.
+    """Return the 90 % interval of an estimate as text.
+
+    The text is ``exact`` if low equals high, and empty if the interval is unknown.
 
     >>> interval("latency_mean_s", Estimate(1.2345e-4, 1.1e-4, 1.4e-4, "measured"))
     '110 – 140 µs'
@@ -321,7 +326,8 @@ def interval(metric: str, estimate: Estimate) -> str:
 def _digits(value: float, estimate: Estimate) -> int:
     """Return the number of significant digits with which to show a value that has an interval.
 
-    The value ends at the decimal place of the second significant digit of the interval's half-width.
+    Half the width of the interval has two significant digits; the value is shown to the same decimal place.  With an
+    interval of ±1.7 µs, 123.46 µs is shown as 123.5 µs: four digits.
     """
     half = (estimate.high - estimate.low) / 2
     if not math.isfinite(half):
