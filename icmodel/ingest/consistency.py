@@ -66,7 +66,11 @@ def _text(metric: object, value: float) -> str:
 
 
 def problems(result: Result, link: Interconnect | None) -> Iterator[str]:
-    """Check one result for contradictions: yield one sentence for each, the most obvious first."""
+    """Check one result for contradictions: yield one sentence for each.
+
+    Sentences on impossible labels and numbers come first, then those on numbers that contradict each other, last those
+    on numbers that contradict the line rate.
+    """
     yield from label_problems(result)
     yield from number_problems(result)
     yield from rate_problems(result)
@@ -86,7 +90,7 @@ def label_problems(result: Result) -> Iterator[str]:
 
 
 def number_problems(result: Result) -> Iterator[str]:
-    """Check the numbers of a result: yield one sentence for each value that no measurement can have."""
+    """Check each number of a result by itself: yield one sentence for each impossible value, such as a loss above 1."""
     most_cores = result.limits.most_cores
     for number in result.numbers:
         metric, value, least = number.metric, number.value, number.printed.low
@@ -114,9 +118,10 @@ def number_problems(result: Result) -> Iterator[str]:
 
 
 def rate_problems(result: Result) -> Iterator[str]:
-    """Check the goodput of a result against its frames per second, sent rate and offered load.
+    """Check the goodput of a result: yield one sentence for each contradiction.
 
-    Yields one sentence for each contradiction.
+    The goodput must be frames per second × payload, and must not exceed the sent rate. Goodput and sent rate must not
+    exceed the offered load.
     """
     goodput, sent = _positive(result, "goodput_bps"), _positive(result, "sent_bps")
     frames, payload = _positive(result, "frames_per_s"), result.labels.payload_bytes
@@ -198,7 +203,10 @@ _PORT_RATE = re.compile(
 
 
 def stated_link(text: str, link: Interconnect | None) -> Interconnect | None:
-    """Return the interconnect that the user states; a missing line rate is read from the files' ``text``."""
+    """Return the interconnect that the user states, with a line rate if one is known.
+
+    If the user states no line rate, the greatest one that ethtool, ibstat or ibstatus printed into ``text`` is used.
+    """
     if link is not None and link.line_rate_bps is not None:
         return link
     rates = [1e6 * float(mb) for mb in _SPEED.findall(text)]
@@ -243,9 +251,9 @@ def line_rate_remarks(result: Result, link: Interconnect | None) -> Iterator[str
 def _above(
     result: Result, link: Interconnect | None, slack: float
 ) -> Iterator[tuple[str, float, float, str]]:
-    """Find the rates of a result above ``slack`` times their bound.
+    """Find the rates of a result above ``slack`` × (greatest goodput that the line rate allows).
 
-    Yields for each such rate its metric, value [b/s], bound [b/s], and a sentence for the message.
+    Yields for each such rate its metric, value [b/s], greatest goodput [b/s], and a sentence for the message.
     """
     if link is None or link.line_rate_bps is None:
         return
@@ -263,7 +271,8 @@ def _above(
 def _bounds(result: Result, link: Interconnect, line_rate_bps: float) -> tuple[float, float]:
     """Theory's greatest goodput [b/s] and least latency [s] for the payload of a result.
 
-    Framing is known for Ethernet only. If the MTU is unknown, the largest MTU is assumed, so that the bound is not too
+    Headers of TCP, UDP and Ethernet frames are counted on Ethernet, and on a link of unknown kind. Otherwise the line
+    is taken to carry only payload. If the MTU is unknown, the largest one is assumed, so that the goodput is not too
     low.
     """
     protocol, payload = result.labels.protocol, result.labels.payload_bytes
@@ -292,7 +301,7 @@ def _bounds(result: Result, link: Interconnect, line_rate_bps: float) -> tuple[f
 
 
 def point_of(result: Result) -> tuple[object, ...]:
-    """Return the key of the point that a result measures: its axes, streams and hosts, and the names of its metrics."""
+    """Return the key by which results count as repeats: labels, number of streams, hosts, and names of the metrics."""
     kinds = tuple(sorted({number.metric for number in result.numbers}))
     return (*result.labels.place, result.streams, *result.hosts, kinds)
 
@@ -300,7 +309,8 @@ def point_of(result: Result) -> tuple[object, ...]:
 def repeat_problems(results: Sequence[Result]) -> Iterator[str]:
     """Check the repeats in one file: yield a sentence for each metric that differs too much.
 
-    Results of one point count as repeats. Their values may differ by a factor of up to ``REPEATS``.
+    Results of the same point (conditions) count as repeats. Values of one metric may differ by a factor of up to
+    ``REPEATS``.
     """
     points: dict[tuple[object, ...], list[Printed]] = defaultdict(list)
     for result in results:
@@ -344,7 +354,7 @@ Logs = Mapping[int, Mapping[str, float]]
 
 
 class Deviation(NamedTuple):
-    """Deviation of a number in one file from its expected value according to the other files."""
+    """Number in one file, and the value that is expected from the other files."""
 
     file: str
     metric: str
@@ -403,12 +413,15 @@ def remarks(results: Mapping[str, Sequence[Result]]) -> tuple[str, ...]:
 def _agreed_slip(
     deviations: Sequence[Deviation], steady: Sequence[Deviation], of: str
 ) -> Slip | None:
-    """Find the typical unit mistake that explains the deviation of most numbers of a file; ``None`` if there is none.
+    """Find the typical unit mistake that explains the deviations of a file; ``None`` if there is none.
 
-    ``steady`` are the deviations that exceed the scatter of the other files, and fit some unit mistake.
+    ``deviations`` are those of all numbers of the file that belong to one family (bits, time or count). ``steady`` are
+    those of them that exceed the scatter of the other files, and fit some unit mistake. The mistake is the one that
+    fits the median ratio of ``steady``, if at least the share `AGREE` of ``deviations`` has about this ratio.
 
-    A run may really be twice as slow. So a factor of 2 (half or whole round trip) has two more conditions. Other files
-    must have the same payloads, and no number may deviate in the direction of a rare mistake (`is_rare_trip`).
+    A factor of 2 may be a mistake (a whole round trip taken for half), or a run may really be twice as slow. So it
+    counts only if other files have the same payloads, and all numbers deviate in the direction of the usual mistake
+    (not `is_rare_trip`).
     """
     if not steady:
         return None
@@ -425,9 +438,10 @@ def _agreed_slip(
 
 
 def _deviations(results: Mapping[str, Sequence[Result]]) -> Iterator[Deviation]:
-    """Yield each number of each file with its expected value.
+    """Yield each number of each file with the value that is expected from the other files.
 
-    The expected value comes from other files at the same payload, or from a line fitted to other payloads.
+    Values at the same payload are expected, and the value on a line through the other payloads. Of several expected
+    values, the nearest to the number is used.
     """
     for curve, logs in _curves(results).items():
         middles = {payload: median(at.values()) for payload, at in logs.items()}
@@ -444,7 +458,11 @@ def _deviations(results: Mapping[str, Sequence[Result]]) -> Iterator[Deviation]:
 
 
 def _curves(results: Mapping[str, Sequence[Result]]) -> dict[Curve, dict[int, dict[str, float]]]:
-    """Collect the values that are compared between files, by curve; each pair of hosts has its own curves."""
+    """Collect the values that are compared between files, by curve, then payload, then file.
+
+    A curve has the values of one metric in results that differ only in payload and file. If the files name several
+    pairs of hosts, each pair has curves of its own. The values are logarithms.
+    """
     pairs = {result.hosts for some in results.values() for result in some}
     apart = len([pair for pair in pairs if all(pair)]) > 1
     curves: dict[Curve, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
@@ -466,10 +484,11 @@ def _curves(results: Mapping[str, Sequence[Result]]) -> dict[Curve, dict[int, di
 def _on_line(
     file: str, payload: int, logs: Logs, middles: Mapping[int, float]
 ) -> tuple[float, ...]:
-    """Return the log of the value expected at a payload; empty if other files have too few payloads nearby.
+    """Return the log of the value expected at a payload from the other files: a tuple of one number, or empty.
 
-    It comes from a robust line through the nearest payloads of other files. The slope of the line is the median slope
-    over all pairs of points (Theil, 1950; Sen, 1968).
+    The value lies on a robust line through the nearest payloads of the other files, on log axes. The slope of the line
+    is the median slope over all pairs of points (Theil, 1950; Sen, 1968). The tuple is empty if the other files have
+    too few payloads nearby.
     """
     others = {place: middle for place, middle in middles.items() if place != payload}
     for place in [place for place in others if file in logs[place]]:
@@ -544,10 +563,10 @@ def slip_of(ratio: float, of: str) -> Slip | None:
 
 
 def is_rare_trip(metric: str, ratio: float) -> bool:
-    """Whether a latency that is wrong by a factor of 2 deviates in the direction of a rare mistake.
+    """Whether a latency that is wrong by a factor of 2 deviates in the direction that a mistake rarely has.
 
-    The usual mistake confuses half and whole round trips. Then a number labelled as half is too long, and a number
-    labelled as whole is too short. The rare mistake halves a half round trip again, or doubles a whole round trip.
+    Usually half and whole round trips were confused. Then a number labelled as half or as one-way is too long, and one
+    labelled as a whole round trip is too short. The result is true for the opposite direction.
     """
     return (ratio > 1) is not _is_half(metric)
 

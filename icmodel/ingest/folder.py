@@ -104,7 +104,7 @@ def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> None
 def account(ingested: Ingested) -> dict[str, object]:
     """Make the document of the file ingested.json.
 
-    It lists each used file with its hash and its values, and each refused file with the reason.
+    It lists each used file with its hash, results and their numbers, and each refused file with the reason.
     """
     files = []
     for file in ingested.taken:

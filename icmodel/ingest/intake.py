@@ -52,11 +52,11 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, points: Sequence[Point], at: int) -> Axis:
-        """Make an axis from the values at one position of the points' options.
+        """Make an option axis, whose values are ``point.options[at]`` of the points.
 
-        The default is the most frequent value, or the first of equally frequent values. If a metric has rows with
-        and rows without a value on this axis, the default is empty. A prediction without the option then uses the rows
-        without a value.
+        The default is the most frequent value; of equally frequent values, the first in alphabetical order. If some
+        rows of a metric have a value and others have none, the default is empty, so that a prediction without this
+        option uses the rows without a value.
         """
         meaning = MEANINGS.get(name, "option given by the labels")
         cells: dict[tuple[str, str], set[bool]] = defaultdict(set)
@@ -109,7 +109,7 @@ class Ingested:
         return (*dict.fromkeys(notes), *self.remarks)
 
     def in_words(self, words: Callable[[str], str]) -> Ingested:
-        """Return a copy whose notes, remarks and reasons are passed through a function."""
+        """Return a copy in which each note, remark and reason of a refusal is the result of ``words`` for its text."""
         taken = (
             replace(
                 file,
@@ -331,12 +331,15 @@ def _results(
 
 
 def _placed(run: Source, reason: str) -> str:
-    """Put the number and line of the run before a reason for refusal, if the file has several runs."""
+    """Begin a reason for refusal with the number and line of the run, if the file has several runs."""
     return f"{run.place}: {reason}" if run.run and not reason.startswith(run.place) else reason
 
 
 def _misfit(result: Result, own: Labels, general: Labels) -> str:
-    """Reason why a result cannot have the payload in the user's labels; empty if it can."""
+    """Reason why the payload that the user's labels state contradicts the counts of a result; empty if it does not.
+
+    ``own`` are the labels for the result's file, ``general`` those for all files.
+    """
     payloads = result.limits.payloads
     for labels, who in ((own, OF_FILE), (general, OF_ALL)):
         payload = labels.payload_bytes
@@ -350,7 +353,9 @@ def _misfit(result: Result, own: Labels, general: Labels) -> str:
 
 
 def _labelled(result: Result, own: Labels, user: UserLabels) -> Result:
-    """Add all labels to a result (from the file, from the user, implied and assumed), and check the result.
+    """Add the labels (conditions) to a result, and check it.
+
+    Labels come from the file, then the user, then the result's numbers, and last the tool's default.
 
     Raises
     ------
@@ -398,9 +403,9 @@ def _labelled(result: Result, own: Labels, user: UserLabels) -> Result:
 
 
 def _without_duplicates(results: Iterable[Result]) -> list[Result]:
-    """Remove duplicates from results.
+    """Remove results that report the same run again, such as the reports of its sender and of its receiver.
 
-    If sender and receiver both reported a run, the result with more numbers is kept.
+    Of such results, the one with most numbers is kept.
     """
     fullest: dict[object, Result] = {}
     for result in results:
@@ -414,7 +419,11 @@ def _without_duplicates(results: Iterable[Result]) -> list[Result]:
 
 
 def _with_notes(results: Sequence[Result]) -> tuple[Result, ...]:
-    """Add notes to the results of one file: on results of both directions, and on repeats of one point."""
+    """Add warnings to the results of one file, if it has both directions of a link, or several results of one point.
+
+    Directions that ran at the same time slowed each other. Results of one point count as repeats, so parallel streams
+    must be summed first.
+    """
     directions = {
         result.hosts
         for result in results
@@ -475,11 +484,14 @@ class Sample(NamedTuple):
 
     @property
     def test(self) -> object:
-        """Key of the run: its tool and point, which are equal in the reports of sender and receiver."""
+        """Key of the run: its tool, labels and options, which sender and receiver report alike."""
         return self.result.origin.tool, self.result.labels.place
 
     def axis(self, name: str) -> str:
-        """Value of an added axis (tool, streams or hosts) for this number; empty if unknown."""
+        """Value of ``tool``, ``streams`` or ``hosts`` for this number, as text; empty if unknown.
+
+        These option axes are added to a dataset if numbers differ in them.
+        """
         if name == "tool":
             return self.result.origin.tool
         if name == "streams":
@@ -489,9 +501,10 @@ class Sample(NamedTuple):
         return named if any(hosts) else ""
 
     def option(self, name: str, kinds: Collection[Kind]) -> str:
-        """Value of an option axis for this number; empty if its kind (protocol and metric) lacks the axis.
+        """Value of the option axis ``name`` for this number; empty if the axis does not apply to the number.
 
-        ``kinds`` are the kinds of numbers to which an added axis applies.
+        The value comes from the labels. Values of ``tool``, ``streams`` and ``hosts`` come from the result, and apply
+        only to numbers of the given ``kinds`` (pairs of protocol and metric).
         """
         own = self.result.labels.options.get(name)
         if own is not None:
@@ -525,7 +538,10 @@ def gather(samples: Sequence[Sample]) -> tuple[tuple[Point, ...], tuple[Axis, ..
 
 
 def _completed(samples: Sequence[Sample]) -> list[Sample]:
-    """Fill in missing hosts and stream counts from other samples, if only one value fits."""
+    """Fill in hosts and numbers of streams that a file does not state, if the other files allow only one value.
+
+    The number of streams comes from reports of the same run. Hosts come from pairs with the host that the file states.
+    """
     streams: dict[object, set[int]] = defaultdict(set)
     for sample in samples:
         if sample.result.streams is not None:
@@ -548,9 +564,10 @@ def _completed(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _point(key: tuple[Any, ...], samples: Sequence[Sample]) -> Point:
-    """Make a point (dataset row) from all numbers that were measured at this point.
+    """Make a point (dataset row) from all numbers of one metric that were measured under the same conditions.
 
-    ``key`` holds the values of the columns from the protocol to the metric.
+    ``key`` has the values of the columns of points.csv from the protocol to the metric. Several numbers are repeats:
+    the point has their mean and standard deviation.
     """
     numbers = [sample.number for sample in samples]
     origins = [sample.result.origin for sample in samples]

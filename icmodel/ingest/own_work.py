@@ -34,7 +34,11 @@ The sent rate is used if the tool reports no received rate.
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Core time per frame at full speed [s], for one payload: with the program, and of the host without the program."""
+    """Core time per frame without a rate limit [s], for one payload.
+
+    ``program_s`` was measured with the program. ``host`` is the time that the model of the dataset predicts for the
+    same hosts with the dataset's measuring tool.
+    """
 
     payload_bytes: int
     program_s: float
@@ -62,7 +66,7 @@ class OwnWork:
         return ApplicationWork(recv_s=self.frame_s.value, recv_s_per_byte=self.byte_s.value)
 
     def to_dict(self) -> dict[str, object]:
-        """Convert the work of an application to its JSON form, a dictionary."""
+        """Convert the fitted times and the compared payloads to their JSON form, a dictionary."""
         return {
             "protocol": self.protocol,
             "end": self.end,
@@ -150,11 +154,13 @@ def _compared(over: Model, results: Dataset, protocol: str, end: str) -> Iterato
 def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
     """Fit the program's time per frame [s] and time per byte [s/B], with 90 % intervals.
 
-    Fits with no term, one term and both terms are compared.  Among fits without a negative time, the fit with the least
-    error is used.  A term outside this fit is 0; its upper limit comes from a fit of this term alone to the residuals.
+    The program adds ``frame + byte * payload`` to the hosts' time per frame.  Four fits are compared: both terms, only
+    ``frame``, only ``byte``, none.  Among those without a negative term, the fit with the least error is used.  A term
+    outside this fit is 0; its upper limit comes from a fit of this term alone to the residuals.
 
-    Intervals use the larger of two errors: the uncertainty of the hosts' own time, and the deviation of the payloads
-    from the fit.  The deviation is scaled by Student's t; its degrees of freedom are payloads minus fitted terms.
+    Intervals use the larger of two errors: the uncertainty of the hosts' own time, and the deviation of the measured
+    times from the fit.  The deviation is scaled by Student's t, whose degrees of freedom are the number of payloads
+    minus the number of fitted terms.
     """
     payload = np.array([float(one.payload_bytes) for one in compared])
     program = np.array([one.program_s for one in compared])
@@ -192,8 +198,8 @@ def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
 def _half_widths(terms: Floats, left: Floats, unsure: Floats) -> Floats:
     """Return half of the 90 % interval of each fitted time (per frame, per byte).
 
-    ``left`` holds the residuals of the fit, and ``unsure`` the standard deviation of the host's own time. Both are
-    relative, one for each payload.
+    ``terms`` is the matrix of the least-squares fit, one row for each payload. ``left`` has the residuals, and
+    ``unsure`` the standard deviations of the host's own time. Both are divided by the program's time.
     """
     degrees = len(left) - terms.shape[1]
     of_host = NORMAL * math.sqrt(float(np.mean(unsure**2)))

@@ -121,7 +121,7 @@ class Number(NamedTuple):
     side
         End that counted the number: sender or receiver; both ends for a round trip.
     low, high
-        Least and greatest value that the tool reports.
+        Least and greatest value of the metric, if the tool reports them.
     n
         Number of runs that the tool averaged.
     quality
@@ -249,16 +249,16 @@ class Hosts(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Limits on the numbers of a run that follow from its tool's way of counting.
+    """Limits that the numbers of a run must keep; a result beyond them is refused as contradictory.
 
     Parameters
     ----------
     most_cores
         Greatest number of cores that the tool's processes could keep busy.
     payloads
-        Payloads that the counts allow, if the file does not state the payload.
+        Payloads that the counts of bytes and messages allow, if the file does not state the payload.
     windows
-        Greatest ratio of received to sent data; it may exceed 1, since each end counts over its own window.
+        Greatest ratio of goodput to sent rate. It may exceed 1, since sender and receiver count over different times.
     """
 
     most_cores: float | None = None
@@ -282,7 +282,7 @@ class Assumed(NamedTuple):
     option: str
 
     def note(self, tool: str, how: str) -> str:
-        """Write the note that this label was assumed; ``how`` is the parameter that sets the label."""
+        """Write the note that this label was assumed; ``how`` is the parameter by which the user states the label."""
         return (
             f"{self.label} {self.value:.10g} is assumed, the default of {tool}: if {self.option} set another "
             f"value, give {how}"

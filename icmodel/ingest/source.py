@@ -81,7 +81,10 @@ class Source:
 
     @property
     def place(self) -> str:
-        """Place of the run in its file, for messages: number of the run, and number of its first line with a word."""
+        """Place of the run in its file, for messages, such as ``run 2 at line 40``: the first line that has a word.
+
+        The number of the run is left out if the file has one run.
+        """
         word = _WORD.search(self.text)
         line = f"line {self.line_at(word.start() if word else 0)}"
         return f"run {self.run} at {line}" if self.run else line
@@ -331,9 +334,9 @@ def plain(text: str) -> list[str]:
 
 
 def named_apart(text: str) -> list[str]:
-    """Separate lines by their first word, if most lines begin with a name and a colon; clean each text with `plain`.
+    """Separate lines by source, if most lines begin with a name and a colon; clean the text of each with `plain`.
 
-    Otherwise the common beginning of all lines is removed. Without a common beginning, the list is empty.
+    Otherwise the beginning that all lines share is removed. If they share none, the list is empty.
     """
     lines = text.split("\n")
     filled = [line for line in lines if line.strip()]

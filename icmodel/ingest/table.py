@@ -56,9 +56,12 @@ class Column:
 
     Parameters
     ----------
-    name, field
-        Heading of the column in the table, and the column's field: an axis, an option, a metric, ``low``, ``high`` or
-        ``n``.
+    name
+        Heading of the column in the table.
+    field
+        An axis such as ``payload_bytes``, an option axis, a metric, or ``low``, ``high`` or ``n`` (runs) of a metric.
+    unit
+        Unit of the column's numbers.
     option
         Whether the field is an option axis.
     of
@@ -132,7 +135,7 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """Kind of quantity in the column: a kind of `icmodel.units`, a count or a share; empty if unknown."""
+        """Kind of quantity in the column: ``share``, ``count``, or a name in `icmodel.units`; empty if unknown."""
         name = self.of if self.field in BESIDE else self.field
         is_cpu = name.endswith("_cores") or re.fullmatch(r"cpu_(send|recv)_[a-z]+", name)
         if name in RATIOS or is_cpu:

@@ -206,7 +206,7 @@ class Command(NamedTuple):
     def amount(self, *options: str, small: int, large: int) -> float | None:
         """Amount that an option of the command line sets, such as 1024 for ``--len=1K``; ``None`` if absent.
 
-        ``small`` is the value of the prefix k, and ``large`` of the prefix K.
+        ``small`` is the factor of the prefix k, and ``large`` of the prefix K (1000 or 1024); m and M have its square.
         """
         match = _AMOUNT.fullmatch(self.value(*options))
         if match is None:
@@ -235,7 +235,7 @@ NEAR = 0.05
 
 
 class Pace(NamedTuple):
-    """Load of a run whose rate limit is not stated: implied by the sent rate, or the tool's default."""
+    """Load of a run whose file states no rate limit: ``implied`` by the sent rate, or the ``assumed`` default."""
 
     implied: Labels = Labels()
     assumed: tuple[Assumed, ...] = ()
@@ -331,7 +331,7 @@ def bits_per_second(moved: Printed, seconds: Printed) -> Printed:
 
 
 def flow(rate: Printed, *, sends: bool) -> Number:
-    """Make the number of a rate: ``sent_bps`` if the sender counted it, ``goodput_bps`` if the receiver did."""
+    """Make a `Number` from a rate: the metric is ``sent_bps`` if the sender counted it, otherwise ``goodput_bps``."""
     if sends:
         return Number.read("sent_bps", rate, SENDER)
     return Number.read("goodput_bps", rate, RECEIVER)

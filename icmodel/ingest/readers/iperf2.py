@@ -261,7 +261,10 @@ class _Group:
         yield from groups
 
     def check_complete(self, place: str) -> None:
-        """Raise RecordError if a connection or direction has no row, or if only some have a server's report."""
+        """Raise RecordError if a connection or a direction has no row, or some connections lack the server's report.
+
+        A run without any server's report is complete.
+        """
         tails = "".join(one["tail"] for one in self.connections.values())
         directions = {self.sends(row) for row in self.rows if row["id"] != "SUM"}
         require(
@@ -359,7 +362,7 @@ class _Sum(NamedTuple):
 
     @classmethod
     def of(cls, row: re.Match[str]) -> _Sum:
-        """Read the counts of one line; prefixes of bits are powers of 1000, those of bytes are powers of 1024."""
+        """Read the counts of one line; Kbits are 1000 bits, KBytes are 1024 bytes, and so on."""
         lost = (int(row["lost"]), int(row["of"])) if row["lost"] else None
         if lost:
             check_loss(printed(row["loss"]), *lost, f"the line up to {row['end']} s")

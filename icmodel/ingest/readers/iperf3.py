@@ -1,8 +1,9 @@
 """Reader of iperf3 3.1.3 to 3.16: the JSON of ``-J`` and the lines of ``--json-stream``.
 
-A rate is the quotient of bytes and seconds in one block. CPU numbers cover only the process; ``host`` is the end that
-wrote the JSON, either the sender or the receiver. Loss is counted by gaps in a sequence number, so packets lost at the
-end are missed. If the sender's count is known, the upper limit of the loss includes these packets.  ::
+A rate is the quotient of bytes and seconds in one block. CPU numbers cover only the process; ``host_total`` is of the
+end that wrote the JSON, either the sender or the receiver, and ``remote_total`` of the other end. Loss is counted by
+gaps in a sequence number, so packets lost at the end of a run are missed. If the sender's count is known, the upper
+limit of the loss includes these packets.  ::
 
     {"start": {"version": "iperf 3.12", "test_start": {"protocol": "TCP", "num_streams": 1, "blksize": 1448}},
      "intervals": [{}],
@@ -271,7 +272,10 @@ class _Direction:
         )
 
     def check(self) -> None:
-        """Raise RecordError if the run failed, or if its streams or bytes differ from the requested ones."""
+        """Raise RecordError if the run failed, or its counts contradict each other.
+
+        There must be as many connections as requested, and as many bytes as the packets, or the streams, have together.
+        """
         start, end, test = self.start, self.end, self.test
         if error := self.document.get("error"):
             raise RecordError(f"the run failed: iperf3 says {error!s}")
@@ -331,7 +335,8 @@ class _Direction:
     def loss(self, notes: list[str]) -> list[Number]:
         """Read the loss rate of UDP, counted by gaps in the sequence numbers.
 
-        If the sender counted more packets, the upper limit of the loss includes packets lost at the end.
+        Gaps do not show packets lost at the end of the run. If the sender counted more packets, the upper limit of the
+        loss includes them.
         """
         end = self.end
         block = table(end, "sum_received") or table(end, "sum")

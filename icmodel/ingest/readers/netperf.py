@@ -140,8 +140,8 @@ _CONFIDENCE = re.compile(r"Throughput\s*:\s*([0-9.]+)%")
 class Test:
     """One test of netperf: its banner, its command line, and the lines below the banner.
 
-    From the banner, ``words`` is the name of the test, and ``host`` the other host. ``burst`` is the number of further
-    requests sent ahead, and ``paced`` whether the test waits between sends.
+    The banner states the name of the test (``words``), the other host (``host``), the number of further requests sent
+    before the first response (``burst``), and whether the test waits between sends (``paced``).
     """
 
     words: str
@@ -211,7 +211,10 @@ class Test:
         return None
 
     def round_trip(self, rate: Printed, notes: list[str]) -> list[Number]:
-        """Make the numbers of a request/response test: transactions per second, and the round trip (reciprocal)."""
+        """Make the numbers of a request/response test: transactions per second, and the mean round trip, 1 / rate.
+
+        With several requests under way, 1 / rate is no round trip and is left out.
+        """
         numbers = [Number.read("frames_per_s", rate, BOTH)]
         if self.burst:
             notes.append(
@@ -369,7 +372,11 @@ class _Omni:
         return value if value >= 0 else None
 
     def result(self) -> Result:
-        """Make the result of the omni test; the unit of its throughput tells the kind of test."""
+        """Make the result of the omni test.
+
+        If its throughput is in Trans/s, or its banner names a request/response test, the result has round trips,
+        otherwise the rate of a stream.
+        """
         test, pairs = self.test, self.pairs
         require(
             "THROUGHPUT" in pairs,
@@ -417,7 +424,7 @@ class _Omni:
         )
 
     def stream(self, rate: Printed) -> list[Number]:
-        """Make the number of a stream's throughput: goodput, or for UDP the sent rate."""
+        """Make the number of a stream's throughput: the goodput, or, if this host sent UDP, the sent rate."""
         side = RECEIVER if self.test.reverse else SENDER
         metric = "goodput_bps"
         if self.test.protocol == "udp" and side == SENDER:
@@ -430,7 +437,7 @@ class _Omni:
     def round_trips(self, text: str, unit: str) -> list[Number]:
         """Make the numbers of a request/response test: its rate and round-trip times.
 
-        Measured round-trip times replace the reciprocal of the rate.
+        A mean round trip that omni measured replaces 1 / rate.
         """
         test = self.test
         if unit == "Trans/s":

@@ -316,7 +316,7 @@ def _printed(text: str, what: str, factor: int | Decimal = 1) -> Printed:
 def _rate_by_bytes(moved: Printed, seconds: Printed, rate: Printed) -> Printed:
     """Compute a rate [b/s] from bytes and seconds, and check it against the printed rate."""
     if not moved.value or not seconds.value or not rate.value:
-        raise RecordError("the output moved no byte or took no time: the run failed")
+        raise RecordError("the run moved no byte or took no time, so it failed: run it again")
     counted = bits_per_second(moved, seconds)
     check_rate(rate, counted, f"{moved.value:.0f} B in {seconds.value:g} s", SLACK)
     return counted
@@ -350,7 +350,8 @@ def _linux_default(*, udp: bool) -> tuple[Assumed, ...]:
 def _is_sender(source: Source, command: Command, carrying: str = "") -> bool:
     """Whether the sending host wrote an output of NTttcp.
 
-    The evidence is the command line, the connections, or the kind of packets that carry the bytes (``carrying``).
+    The first of these that the output has decides: ``-s`` or ``-r`` in the command line, a line on created connections
+    (printed by the sender), or the name of the packets that carried the bytes (``carrying``).
     """
     roles = [
         word[:2] for word in command.words if re.fullmatch(r"-[sr]\S*", word) and word[:3] != "-sb"

@@ -126,7 +126,10 @@ def read(source: Source) -> list[Result]:
 
 
 def _result(block: Section, test: str, columns: Sequence[str], row: Row, pairs: int) -> Result:
-    """Make the result of one row of an OSU table; ``columns`` is the content of its columns."""
+    """Make the result of one row of an OSU table.
+
+    ``columns`` names what each column after the size holds, such as ``mean`` or ``MB/s``.
+    """
     place = f"line {row.line}"
     require(
         len(row.cells) == 1 + len(columns),

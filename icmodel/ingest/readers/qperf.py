@@ -155,7 +155,8 @@ def read(source: Source) -> list[Result]:
 def _check_complete(source: Source) -> None:
     """Raise RecordError if lines of a test are missing at its end.
 
-    qperf aligns the lines of a test to the longest name, and prints each number of a host for the other host too.
+    Two signs show this. The lines are aligned for a name longer than all names, since qperf aligns them to the longest
+    one. Or a number of one host (``send_``, ``loc_``) lacks that of the other (``recv_``, ``rem_``).
     """
     if _LINE.match(source.lines[-1]):
         check_last_line(source, _UNIT_ENDS)
@@ -219,9 +220,9 @@ def _number(lines: Mapping[str, str], key: str, metric: str, side: Side) -> Numb
 
 
 def _payloads(test: str, lines: Mapping[str, str]) -> Payloads | None:
-    """Range of payloads that is consistent with the printed bytes and messages.
+    """Range of payloads that follows from the rounded counts: bytes / messages.
 
-    If both hosts print counts, the narrower range is used.
+    If both hosts print counts, the narrower range is used. Without counts, the result is ``None``.
     """
     allowed = []
     for end in COUNTED:
