@@ -219,7 +219,8 @@ class _Sources:
     def source(self, carrier: Carrier, link: Link, ground: str, variant: str) -> Source:
         """Judge all generated candidates by a dataset, and return the result of the best candidate.
 
-        If ``ground`` is extrapolated, the dataset is extrapolated to the line rate of the link.
+        ``ground`` is the kind of evidence, one of `GROUNDS`. For the kind ``extrapolated``, all predictions are
+        extrapolated from the dataset's line rate to the line rate of the link.
         """
         data, rate = carrier.data, link.line_rate_bps if ground == EXTRAPOLATED else None
         key = (str(data.folder), variant)
@@ -248,7 +249,11 @@ OF_THEORY = Evidence("theory", ("theory",), (), "")
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """Bounds of a wire for one stream: goodput alone, goodput beside the other streams [b/s], and latency [s]."""
+    """Bounds that theory sets for one stream on a wire, whatever the hosts.
+
+    ``alone_bps`` is the greatest goodput without other streams, and ``goodput_bps`` beside the streams at the interface
+    ``shared``. ``latency_s`` is the least latency.
+    """
 
     scenario: Scenario
     alone_bps: float
@@ -308,9 +313,10 @@ def _judged(
 def _stream_bounds(
     case: UseCase, candidate: Candidate, wire: Wire, derived: Derivations
 ) -> tuple[Mapping[str, _Bounds], tuple[Derivation, ...]]:
-    """Compute each stream's bounds of goodput and latency on the wire, alone and at shared interfaces.
+    """Compute bounds of each stream on the wire: its greatest goodput and its least latency, whatever the hosts.
 
-    The latency is the transmission time of a frame plus the delay of the use case's cable; switches add no delay.
+    The goodput is bounded twice: for the stream alone, and beside the other streams at its busiest interface. The least
+    latency is the transmission time of one frame plus the delay of the use case's cable; switches add no delay.
     """
     scenarios, alone_bps = {}, {}
     for name, question in candidate.scenarios.items():

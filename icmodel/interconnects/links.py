@@ -2,10 +2,10 @@
 
 Rules for candidates:
 
-- Payload of samples: the payload that the use case derives for one connection.
+- Payload of a stream of samples: the bytes that one connection sends per cycle, as the use case derives them.
 - Payload of a stream with a stated goodput: the payload of the use case's default candidate.
-- If such a payload exceeds the greatest payload of the protocol, the latter is used.
-- Payload of pictures: each of the sizes that `payloads` returns.
+- If such a payload exceeds the greatest payload of the protocol, the greatest payload is used.
+- Payload of a stream of pictures: several are tried, those that `payloads` returns.
 - Frame rate: the rate that the stream needs.
 - Path: the distance and the switches of the default candidate, or the use case's greatest distance if the candidate
   states none.

@@ -74,10 +74,11 @@ class Source:
 
     @property
     def decisive(self) -> Finding:
-        """Finding on the requirement that decides the outcome.
+        """Finding (a judged requirement) that decides the outcome.
 
-        If several requirements are not met, the one with the strongest basis (kind of evidence) decides. A latency
-        that grows without limit follows from the goodput, so it decides only if no other requirement fails.
+        If several requirements are not met, the one with the strongest basis (kind of evidence) decides. A latency that
+        grows without limit is only a consequence of too little goodput. So it decides only if no other requirement
+        fails.
         """
         failed = [finding for finding in self.result.findings if finding.outcome == NOT_MET]
         if not failed:
@@ -93,9 +94,10 @@ class Source:
 
     @property
     def basis(self) -> str:
-        """Weakest basis (kind of evidence) of the deciding requirements; empty if nothing was predicted.
+        """Basis (kind of evidence) on which the outcome rests; empty if nothing was predicted.
 
-        If a requirement is not met, `decisive` alone decides. Otherwise all findings with the same outcome decide.
+        For the outcome *not met*, it is the basis of the finding `decisive`. Otherwise, it is the weakest basis of all
+        findings whose outcome equals the outcome of the use case.
         """
         if self.outcome == NOT_MET:
             return self.decisive.rests_on.basis
@@ -130,7 +132,7 @@ class Source:
 
     @property
     def missing_goodputs(self) -> int:
-        """Number of required goodputs for which the source predicts no value."""
+        """Number of requirements on goodput for which the source predicts no value."""
         return sum(
             finding.verdict.estimate.absent
             for finding in self.result.findings
@@ -139,14 +141,14 @@ class Source:
 
     @property
     def order(self) -> tuple[float, ...]:
-        """Sort key of the sources of a link, best first.
+        """Sort key of the sources of a link; the best source has the least key.
 
-        The criteria, in order:
+        Each criterion counts only if all criteria before it are equal. The better source has:
 
-        - number of streams without a prediction, then of required goodputs without a prediction
-        - verdict, then kind of evidence
-        - number of unpredicted, then of failed, then of undecided requirements
-        - margin
+        - fewer streams without a prediction, then fewer required goodputs without a prediction
+        - the better outcome (*met*, *undecided*, *not met*), then the stronger kind of evidence
+        - fewer requirements without a prediction, then fewer *not met*, then fewer *undecided*
+        - the greater margin of the deciding requirement
         """
         findings = self.result.findings
         missing = [finding for finding in findings if finding.verdict.estimate.absent]
@@ -360,7 +362,10 @@ class Ranked:
 
     @property
     def least_cores(self) -> int | None:
-        """Least tried number of cores per host that reaches the verdict; ``None`` if unknown or impossible."""
+        """Least tried number of cores per host with which the outcome of the row is reached.
+
+        It is ``None`` if it is unknown, or if the class of the row is *impossible*.
+        """
         return None if self.kind == IMPOSSIBLE else self.row.source.least_cores
 
     @property
@@ -450,7 +455,7 @@ def class_of(row: Row) -> str:
 
 
 def _goodputs(source: Source) -> list[Finding]:
-    """Return the findings of a source on required goodputs."""
+    """Return the judged requirements (findings) on goodput of a source."""
     return [
         finding
         for finding in source.result.findings
@@ -459,7 +464,7 @@ def _goodputs(source: Source) -> list[Finding]:
 
 
 def _decided(finding: Finding) -> str:
-    """Describe a finding as text: metric, value (or the known bound of the value), and limit."""
+    """Describe a finding (a judged requirement) as text: metric, value or bound of the value, and limit."""
     verdict = finding.verdict
     requirement, estimate = verdict.requirement, verdict.estimate
     metric = requirement.metric

@@ -32,9 +32,10 @@ UNKNOWN = CODES["unknown"]
 class Answered(NamedTuple):
     """Answers of a law (rules of a model variant) to a block of n questions.
 
-    ``columns`` maps each metric to an array (ends, n), NaN for a question without an answer.  The `ends` axis holds
-    value, low and high.  ``demand`` maps each predicted utilisation to an array (n,): the utilisation of the requested
-    cores that each stream needs.  A demand may exceed 1.
+    ``columns`` maps each metric to an array (ends, n), NaN for a question without an answer.  The axis ``ends`` has
+    length 3 for value, low and high end of the interval; length 1, the value, if intervals are not wanted.
+    ``demand`` maps ``cpu_send`` and ``cpu_recv`` to an array (n,): the fraction of the requested cores that the
+    requested stream would need.  Unlike a predicted utilisation, it may exceed 1.
     """
 
     law: Law
@@ -50,7 +51,7 @@ class Answered(NamedTuple):
         return bottleneck(self.query.q, self.flow, self.demand.get(SENDER, unknown))
 
     def outside(self) -> Bools:
-        """Mask (n,) of questions whose payload is outside the payloads measured for the goodput."""
+        """Mask (n,) of questions without a goodput, because the payload is outside the measured payloads."""
         missing = np.asarray(np.isnan(self.flow.goodput_bps[VALUE]))
         return missing & self.query.known(self.law.goodput) if missing.any() else missing
 
@@ -80,7 +81,10 @@ def answered(
 
 
 def in_overload(law: Law, over: Prepared, answer: Answered) -> Bools:
-    """Mask (n,) of questions that the law answers from the tables of runs in overload, ``over``."""
+    """Mask (n,) of questions that the law answers from rows measured in overload (request above capacity).
+
+    ``over`` holds the look-up tables of these rows.
+    """
     if law.overload is None:
         return np.zeros(len(answer.query.q), dtype=bool)
     over_query = TableQuery(over.tables, answer.query.q, intervals=False)
@@ -136,10 +140,24 @@ def bottleneck_of_facts(
     lossy_and_over: bool,
     needs_more_cores: bool,
 ) -> str:
-    """Name the bottleneck from seven facts about an answer.
+    """Name the bottleneck of a stream, given seven facts about its answer.
 
-    For example, ``near_wire`` states that the wire bounds the capacity.  `bottleneck` computes the facts in the order
-    of these parameters.
+    Parameters
+    ----------
+    not_achieved : bool
+        Whether less than the request arrives.
+    busy : bool
+        Whether the sender's cores are almost fully used.
+    near_wire : bool
+        Whether the capacity is close to the bound of the wire.
+    receiver_drops : bool
+        Whether an unlimited stream of this protocol loses frames at the receiver.
+    shared : bool
+        Whether the stream gets less than its capacity, because other endpoints share the interface.
+    lossy_and_over : bool
+        Whether the receiver is overloaded, and the protocol does not repeat lost frames.
+    needs_more_cores : bool
+        Whether the request needs more cores than requested at the sender.
     """
     if not not_achieved:
         return "cpu" if needs_more_cores else "request"
@@ -162,10 +180,11 @@ TRUTH_TABLE = np.array(
 
 
 def needed(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | None:
-    """List the metrics whose tables are needed to predict the wanted metrics; ``None`` means all.
+    """List the metrics whose look-up tables are needed to predict the wanted metrics; ``None`` means all.
 
-    The result also has the metrics of every prediction.  If a statistic of a latency or round trip is wanted, the
-    result has all its statistics, since they are put in ascending order together.
+    Some metrics are part of every prediction, so they are always listed.  If a statistic of a latency is wanted (such
+    as its 99th percentile), all its statistics are listed, since the model keeps them in ascending order.  The same
+    holds for the round trip.
     """
     return None if metrics is None else with_others((*metrics, *predicted(())), data.metrics)
 

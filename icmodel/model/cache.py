@@ -45,7 +45,9 @@ class TableCache:
     # --- tables -------------------------------------------------------------------------------
 
     def prepare(self, request: TableRequest) -> Prepared:
-        """Make the look-up tables of a request; ``prepared`` is the cached form of this method.
+        """Make the look-up tables for the protocols, options and metrics of a request.
+
+        ``prepared`` is this method with a cache.
 
         Raises
         ------
@@ -66,21 +68,24 @@ class TableCache:
         return prepared
 
     def prepare_overload(self, request: TableRequest) -> Prepared | None:
-        """Make the tables for questions above the capacity; ``overload`` is the cached form of this method.
+        """Make the look-up tables for questions whose request exceeds the capacity; None if the law has none.
 
-        If the law has no such tables, the result is ``None``.
+        ``overload`` is this method with a cache.
         """
         return None if self.law.overload is None else self.law.overload.law.prepare(request)
 
     def make_placer(self, request: TableRequest) -> Placer:
-        """Make the `Placer` of a request's tables; ``placer`` is the cached form of this method."""
+        """Make the `Placer`, which converts questions to indices into the look-up tables of a request.
+
+        ``placer`` is this method with a cache.
+        """
         prepared = self.prepared(request)
         return Placer(prepared.tables, self.domains(request, prepared))
 
     # --- domain -------------------------------------------------------------------------------
 
     def make_domain(self, protocol: str, options: Options) -> ProtocolDomain:
-        """Find the questions that the rows of a protocol can answer; ``domain`` is the cached form of this method.
+        """Find the questions that the rows of a protocol can answer; ``domain`` is this method with a cache.
 
         Raises
         ------
@@ -94,7 +99,7 @@ class TableCache:
         return protocol_domain(protocol, rows.points, self.data.link(options))
 
     def domains(self, request: TableRequest, prepared: Prepared) -> Domains:
-        """Domains of several protocols as arrays; a domain is the set of questions that a protocol can answer."""
+        """For each protocol of a request, the questions that its rows can answer (its domain), together as arrays."""
         every = [self.domain(name, request.options) for name in request.protocols]
         return Domains(every, prepared.tables.axes.cores)
 
@@ -151,9 +156,10 @@ class TableCache:
 
 
 def is_own(data: Dataset, hosts: Hosts, options: Options) -> bool:
-    """Whether the requested line rate and CPU clock equal the dataset's at the given options.
+    """Whether the requested line rate and CPU clock equal those of the dataset.
 
-    A line rate that is not set counts as equal.
+    ``options`` matter since a dataset may have several links, selected by options.  A line rate that is not set counts
+    as equal.
     """
     own_rate = hosts.line_rate_bps in (None, data.link(options).line_rate_bps)
     return own_rate and hosts.cpu_clock_ratio == 1.0

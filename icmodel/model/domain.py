@@ -40,12 +40,15 @@ BEYOND = 'or set extrapolate of predict, compare or sweep (in Python outside="ex
 
 
 class ProtocolDomain(NamedTuple):
-    """Questions that one protocol of a dataset can answer: core counts, switches, cable length and sharing.
+    """Questions that one protocol of a dataset can answer.
 
-    ``answered`` tells whether the protocol has rows.  ``cores`` are the core counts at which the goodput was measured.
-    If no goodput row states a count, they are the core counts of all metrics.  ``other_cores`` are the core counts at
-    which only other metrics were measured.  ``distance`` tells whether the dataset has a rule for another cable length,
-    and ``sharing`` whether it has a goodput to share among endpoints.
+    ``answered`` tells whether the protocol has rows; without rows it answers no question.
+
+    ``cores`` are the core counts at which the goodput was measured.  If no goodput row states a count, they are the
+    core counts of all metrics.  ``other_cores`` are the core counts at which only other metrics were measured.
+
+    ``least_switches`` and ``most_switches`` bound the number of switches.  ``distance`` tells whether another cable
+    length can be predicted, and ``sharing`` whether several endpoints can share the interface, which needs a goodput.
     """
 
     protocol: str
@@ -101,12 +104,14 @@ def protocol_domain(protocol: str, points: Sequence[Point], link: Interconnect) 
 
 
 class Rule(NamedTuple):
-    """Rule that refuses a question because of one of its parameters.
+    """Rule that refuses a question because of the value of ``parameter``.
 
-    ``breaks`` takes a domain and the parameters in `LIMITING`, as numbers or arrays (NaN if a parameter is left out).
-    ``breaks`` returns whether a question breaks the rule.  The message of refusal consists of ``fact`` and ``fix``.  If
-    icmodel changes the parameter instead of refusing, a note consists of ``fact`` and ``change``.  The texts are
-    formatted with ``data``, ``domain`` and ``scenario``.
+    ``breaks`` is a function of a `ProtocolDomain` and of the parameters in `LIMITING`; it returns whether a question
+    breaks the rule.  The parameters are numbers or arrays, NaN if left out.
+
+    An error message consists of ``fact`` and ``fix``.  Some callers change the parameter instead of refusing the
+    question; their note consists of ``fact`` and ``change``.  The three texts are templates with the fields ``data``,
+    ``domain`` and ``scenario``.
     """
 
     parameter: str
@@ -167,10 +172,10 @@ RULES = (
 def problems(
     data: Dataset, domain: ProtocolDomain, scenario: Scenario, *, changed: bool = False
 ) -> dict[str, str]:
-    """Parameters of a scenario that break a rule, each with the message that refuses the scenario.
+    """Map each parameter of a scenario that breaks a rule to the error message.
 
-    If ``changed`` is true, each parameter has the note on its change instead.  If the dataset has no rows at these
-    options, the result is empty, since the preparation of tables refuses the question.
+    With ``changed=True``, map it to the note that tells how icmodel changes the parameter.  If the protocol has no rows
+    at the scenario's options, the result is empty: such a question is refused when its look-up tables are made.
     """
     if not domain.answered:
         return {}
@@ -201,10 +206,9 @@ def unmeasured_cores(data: Dataset, domain: ProtocolDomain, scenario: Scenario) 
 
 
 class Domains:
-    """Ranges of questions that a dataset can answer, one range for each protocol.
+    """Domains (see `ProtocolDomain`) of several protocols as arrays, to check many questions together.
 
-    The ranges are arrays with one element for each protocol, so many questions are checked together. ``counts`` has the
-    core counts for which there are look-up tables.
+    Each array has one element for each protocol. ``counts`` has the core counts for which there are look-up tables.
     """
 
     def __init__(self, domains: Sequence[ProtocolDomain], counts: tuple[int, ...]) -> None:
@@ -256,7 +260,7 @@ class Domains:
 
 
 class _Limits(NamedTuple):
-    """Fields of `ProtocolDomain` that the rules for refusing questions use, as arrays over protocols or questions."""
+    """Those fields of `ProtocolDomain` that rules use, as arrays: one element for each protocol or each question."""
 
     has_cores: Bools
     least_switches: Ints
@@ -266,7 +270,10 @@ class _Limits(NamedTuple):
 
 
 def of_protocol(numbers: NDArray[Number], protocol: Ints) -> NDArray[Number]:
-    """Select the number of each question's protocol, (n,); if there is only one protocol, (1,)."""
+    """Select from ``numbers``, which has one number for each protocol, the number for each of n questions: (n,).
+
+    ``protocol`` has the index of each question's protocol.  If there is only one protocol, the result has shape (1,).
+    """
     return numbers if len(numbers) == 1 else numbers.take(protocol)
 
 
@@ -274,10 +281,11 @@ def of_protocol(numbers: NDArray[Number], protocol: Ints) -> NDArray[Number]:
 
 
 class Placed(NamedTuple):
-    """Questions as indices into tables, and masks (n,) of questions beyond the tables.
+    """Block of n questions, converted for look-ups in tables.
 
-    ``limiting`` are the parameters in `LIMITING`, NaN if left out.  ``too_large`` marks payloads above the limit of the
-    protocol.  ``other_cores`` marks core counts at which the goodput was not measured.
+    ``limiting`` has the values of the parameters in `LIMITING`, NaN if left out.  Two masks (n,) mark questions that
+    need special treatment: ``too_large`` marks payloads above the limit of the protocol, and ``other_cores`` core
+    counts at which the goodput was not measured.
     """
 
     questions: Questions
@@ -287,9 +295,10 @@ class Placed(NamedTuple):
 
 
 class Placer:
-    """Converter of blocks of questions to indices into tables.
+    """Converter of blocks of questions to indices into look-up tables.
 
-    For many questions, theory is computed once per payload.
+    It also computes the theory of each question's frame, such as the wire time.  For large blocks, it computes theory
+    once for every possible payload, and looks it up afterwards.
     """
 
     def __init__(self, tables: Tables, domains: Domains) -> None:
@@ -304,7 +313,11 @@ class Placer:
 
     @cached_property
     def dense(self) -> Floats:
-        """Columns of `Frames` for all payloads from 0 B to ``width`` - 1 B, one protocol after another."""
+        """Theory of frames for all payloads from 0 B to ``width`` - 1 B: array (5, protocols × ``width``).
+
+        The first axis has the columns of `Frames`, such as the wire time. The second has all payloads of the first
+        protocol, then of the second, and so on. The payload of 0 B has the values of 1 B.
+        """
         count = len(self.tables.wires)
         payload = np.tile(np.arange(self.width, dtype=float), count)
         protocol = np.repeat(np.arange(count), self.width)
@@ -392,7 +405,7 @@ def columns_of(scenario: Scenario, protocols: tuple[str, ...]) -> dict[str, Colu
 
 
 def float_column(columns: Mapping[str, Column], name: str, size: int) -> Floats:
-    """Values of a parameter for all questions as floats, (size,); a missing parameter has its default."""
+    """Values of one parameter for all questions as floats, (size,); if it has no column, its default for each."""
     if name in columns:
         return columns[name].astype(np.float64, copy=False)
     return np.full(size, DEFAULTS[name])
@@ -419,6 +432,6 @@ def request_column(columns: Mapping[str, Column]) -> Floats:
 
 
 def adds_work(columns: Mapping[str, Column]) -> Bools:
-    """Mask (n,) of questions with work of the application; (1,) if no column describes such work."""
+    """Mask (n,) of questions that state work of the application; ``[False]`` if no column describes such work."""
     marks = [columns[name].astype(bool) for name in WORK if name in columns]
     return np.logical_or.reduce(marks) if marks else np.zeros(1, dtype=bool)

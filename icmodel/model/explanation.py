@@ -66,12 +66,12 @@ class Explanation:
 
     @cached_property
     def used(self) -> Bases:
-        """Table look-ups and rules from which each metric is computed."""
+        """For each metric, the table look-ups and rules from which it was computed."""
         return self.answer.law.bases(self.query, self.flow)
 
     @cached_property
     def reads(self) -> Mapping[str, Sequence[tuple[int, Sequence[int]]]]:
-        """Basis code and dataset rows of each table look-up, by the metric that uses it."""
+        """Map each metric to its table look-ups; a look-up is a basis (as index into `BASES`) and its dataset rows."""
         return self.used.used(self.query, self.answer.columns)
 
     def rows_of(self, name: str) -> set[int]:
@@ -79,7 +79,7 @@ class Explanation:
         return {row for _, near in self.reads[name] for row in near}
 
     def of_metric(self, name: str, part: str) -> object:
-        """Part of a metric's Estimate: ``bases``, ``basis`` or ``why``."""
+        """Return one field of a metric's Estimate; ``part`` is its name: ``bases``, ``basis`` or ``why``."""
         if name not in self.present:
             return {"bases": (), "basis": "", "why": self.absence(name)}[part]
         bases = self.bases(name)
@@ -89,7 +89,10 @@ class Explanation:
         return bases if part == "bases" else bases[-1]
 
     def bases(self, name: str) -> tuple[str, ...]:
-        """All bases behind a metric: those of its rows, look-ups and rule, the strongest first."""
+        """All bases (kinds of evidence) behind a metric, the strongest first.
+
+        A dataset row, a table look-up (such as an interpolation) and a rule of the model each contribute their basis.
+        """
         reads = self.reads[name]
         codes = {CODES[self.data.points[row].basis] for row in self.rows_of(name)}
         codes.update([code for code, near in reads if near])
@@ -235,7 +238,7 @@ class Explanation:
         return next((table for table in names if table in metrics), None)
 
     def _row_switches(self, table: str) -> float | None:
-        """Number of switches on the measured path of a metric; ``None`` if the dataset lacks the metric."""
+        """Number of switches on the path where a metric was measured; ``None`` if the dataset lacks the metric."""
         known = table in self.tables.metrics
         return float(self.query.switches([table])[0, 0]) if known else None
 

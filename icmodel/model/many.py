@@ -55,7 +55,7 @@ class BatchOptions:
 
     @property
     def endings(self) -> tuple[str, ...]:
-        """Suffixes of a metric's columns of numbers: value, and also low and high if intervals are wanted."""
+        """Suffixes of a metric's columns: ``""`` for the value; with intervals also ``_low`` and ``_high``."""
         return ("", "_low", "_high") if self.intervals else ("",)
 
 
@@ -172,12 +172,12 @@ def question_table(keywords: Mapping[str, object], protocols: tuple[str, ...]) -
 
 
 def codes(axis: str, value: object, names: tuple[str, ...]) -> object:
-    """Convert the text of a protocol or option to an index into ``names``; arrays already hold indices.
+    """Convert the name of a protocol or option to its index in ``names``; check an array, which holds such indices.
 
     Raises
     ------
     OutOfDomain, ScenarioError
-        If the text is not one of the names, or a code is out of range.
+        If the name is not one of ``names``, or an index is out of range.
     """
     if isinstance(value, str):
         if value not in names:
@@ -187,8 +187,8 @@ def codes(axis: str, value: object, names: tuple[str, ...]) -> object:
     whole = array.dtype.kind in "iu"
     if not whole or (array.size and not 0 <= array.min() <= array.max() < len(names)):
         raise ScenarioError(
-            f"{axis} is neither a name nor an array of codes: give one of {', '.join(names)}, or whole "
-            f"numbers from 0 to {len(names) - 1} in this order"
+            f"{axis} is neither a name nor an array of indices: give one of {', '.join(names)}, or an "
+            f"array of whole numbers from 0 to {len(names) - 1}, which count these names"
         )
     return value
 
@@ -242,10 +242,10 @@ def broadcast(values: Mapping[str, object]) -> Broadcast:
 def _groups(
     model: TableCache, questions: QuestionTable, output: Output
 ) -> Iterator[tuple[TableCache, Options, Ints | None]]:
-    """Group the questions that can use the same tables: yield tables, options and indices of each group.
+    """Group the questions that share look-up tables, and yield each group: cache of tables, options, and indices.
 
-    Indices ``None`` mean all questions.  A question is refused if the variant does not support its hosts, its link or
-    its work of the application.
+    The indices tell which questions belong to the group; ``None`` means all.  Questions with a line rate, a CPU clock
+    or work of the application that the variant does not support are marked as refused in ``output``.
     """
     with_work = np.zeros(1, dtype=bool)
     if model.work_problem():
@@ -265,7 +265,10 @@ def _groups(
 
 
 def host_groups(questions: QuestionTable) -> Iterator[tuple[Hosts, Ints | None]]:
-    """Group the questions by hosts and link, with the indices of each group; ``None`` means all questions."""
+    """Group the questions by line rate and CPU clock, and yield each group: hosts, and indices of the questions.
+
+    Indices ``None`` mean all questions.
+    """
     given = {name: questions.columns[name] for name in HOSTS if name in questions.columns}
     if not given:
         yield Hosts(), None
@@ -284,7 +287,10 @@ def host_groups(questions: QuestionTable) -> Iterator[tuple[Hosts, Ints | None]]
 def _option_groups(
     data: Dataset, questions: QuestionTable, there: Ints | None
 ) -> Iterator[tuple[Options, Ints | None]]:
-    """Group questions by options, with the indices of each group; ``None`` means all questions."""
+    """Group the questions at the indices ``there`` by options, and yield each group: options, and indices.
+
+    Indices ``None`` mean all questions.
+    """
     fixed = {name: v for name, v in questions.options.items() if isinstance(v, str)}
     coded = {name: v for name, v in questions.options.items() if not isinstance(v, str)}
     if not coded:
@@ -320,10 +326,16 @@ class Output:
         self.refused = np.zeros(size, dtype=bool)
 
     def allocate(self, every: Sequence[str], written: Sequence[str], *, cleared: bool) -> None:
-        """Make the columns of the wanted metrics, unless they exist.
+        """Make a column for each wanted metric that has none yet.
 
-        ``every`` are all known metrics; a wanted metric must be one of them.  A new column is filled with NaN if answers
-        may be written to only a part of it: if ``cleared``, or if the metric is not among the ``written`` metrics.
+        Parameters
+        ----------
+        every : sequence of str
+            All known metrics; a wanted metric must be one of them.
+        written : sequence of str
+            Metrics that the next answers will write. A column of any other metric is filled with NaN.
+        cleared : bool
+            Whether to fill every new column with NaN, since answers may be written to only a part of the questions.
         """
         for metric in self.batch.metrics or ():
             if metric not in (*every, BOTTLENECK):
@@ -449,10 +461,11 @@ def even_block(count: int, most: int, threads: int) -> int:
 
 
 def _keep_memory() -> None:
-    """Let the C library keep the memory that a block frees instead of returning it to the kernel.
+    """Make the C library (glibc) keep freed memory for the next block, instead of returning it to the kernel.
 
-    When a program frees a large mapping, glibc raises its thresholds to the size of that mapping.  Then the columns of
-    the next block cause no page faults.  Other allocators are not affected.
+    Otherwise the arrays of every block would cause page faults.  This function allocates a large array and frees it.
+    glibc then raises two thresholds to the size of this array: below them, it keeps freed memory.  Other allocators are
+    not affected.
     """
     largest = np.empty(4_000_000)  # 32 MB, just under glibc's limit of 32 MiB for the thresholds
     del largest

@@ -294,9 +294,9 @@ class Model:
         ), options
 
     def _problems(self, scenario: Scenario) -> tuple[Options, dict[str, str]]:
-        """Check a scenario: return its options that differ from the defaults, and the refused parameters.
+        """Return the scenario's options that differ from the defaults, and its parameters that cannot be predicted.
 
-        The refused parameters are mapped to messages; parameters in `DELAYS` come last.
+        The result maps each such parameter to its error message.  Parameters that only add delay (`DELAYS`) come last.
         """
         if scenario.protocol not in self.data.protocols:
             raise OutOfDomain(
@@ -403,7 +403,7 @@ class Model:
         return bound if math.isfinite(bound) else None
 
     def _wire(self, scenario: Scenario) -> Wire:
-        """Wire of a scenario, with its headers and line rate, from which theory computes bounds."""
+        """Wire of a scenario (protocol headers and line rate), from which theory computes bounds."""
         path = wire(self.data, scenario.protocol, scenario.options)
         if scenario.line_rate_bps is None:
             return path
