@@ -131,7 +131,7 @@ def unwritable(what: object, error: OSError) -> str:
 
 
 Place = tuple[int | str | None, ...]
-"""Path of a value in a file, as keys and table numbers: ``("links", 2, "rate_bps")``.
+"""Path to a value in a TOML file, as keys and table numbers: ``("links", 2, "rate_bps")``.
 
 A table's name may replace its number.  None stands for every table of a list.
 """
@@ -145,20 +145,22 @@ _LONG_TEXT = re.compile(r"\"{3}|'{3}")
 
 
 class Fault(NamedTuple):
-    """Mistake, with the values on which it depends.
+    """Mistake in a TOML file, with the values on which it depends.
+
+    A `Place` is the path to a value in the file, such as ``("links", 2, "rate_bps")``.
 
     Parameters
     ----------
     text : str
         Sentence with the mistake, the value and the fix.
     place : Place
-        Place of the wrong value.
+        Path to the wrong value.
     needs : tuple of Place
-        Places of values on which the mistake depends.  If such a value is wrong, the mistake is left out.
+        Paths to values on which the mistake depends.  If such a value is wrong, the mistake is left out.
     cause : str
         Cause of the mistake.  If several mistakes have the same cause, only the first is kept.
     also : tuple of Place
-        Places of further values that are unknown because of the mistake.
+        Paths to further values that are unknown because of the mistake.
     """
 
     text: str
@@ -169,7 +171,7 @@ class Fault(NamedTuple):
 
 
 class Refusal(ValueError):  # noqa: N818  (a mistake of a file, not of a caller)
-    """Mistakes that a validator finds in a table; their places are relative to this table."""
+    """Error with the mistakes that a validator found in a table; paths to wrong values begin in this table."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)
@@ -229,28 +231,37 @@ class Mistakes:
         return True
 
     def forget(self, *places: Place) -> None:
-        """Mark values as unknown, so that later mistakes that concern or need these values are left out."""
+        """Mark the values at the paths ``places`` as unknown: later mistakes that concern or need them are left out."""
         self._wrong += map(self._numbered, places)
 
     def replace(self, place: Place) -> None:
-        """Mark the value at exactly this place as changed by icmodel, so that later mistakes about it are left out."""
+        """Mark a value as replaced by icmodel's placeholder, so that later mistakes about it are left out.
+
+        Mistakes about parts of the value are still added.
+        """
         if place:
             self._replaced.add(self._numbered(place))
 
     @contextmanager
     def at(self, *place: int | str | None, needs: tuple[Place, ...] = ()) -> Iterator[None]:
-        """Context manager: catch an error raised in its block, and list it as a mistake at a place of the file."""
+        """Context manager: catch an error raised in its block, and list it as a mistake in the value at ``place``.
+
+        ``needs`` has the paths to other values on which the error depends.
+        """
         try:
             yield
         except IcmodelError as error:
             self.add(Fault(str(error), place, needs))
 
     def number_in_file(self, part: str, number: int) -> int:
-        """Return the index in the file of a table, given its index among the checked tables of its list."""
+        """Convert the index of a table among the checked tables of a list to its index in the file.
+
+        They differ if damaged tables of the list were removed. ``part`` is the name of the list.
+        """
         return self.numbers[part][number] if part in self.numbers else number
 
     def left_out(self, part: str) -> bool:
-        """Whether any table of a list is excluded from further checks."""
+        """Whether any table of the list named ``part`` was removed, so that it is not checked further."""
         return part in self.numbers and len(self.numbers[part]) < len(self.document.get(part, ()))
 
     def refuse(self, error: type[IcmodelError]) -> None:
@@ -269,9 +280,9 @@ class Mistakes:
         raise refusal
 
     def _numbered(self, place: Place) -> Place:
-        """Return a place in which the table has its number in the file.
+        """Replace the table's name or number in the path to a value by the table's number in the file.
 
-        In the given place, the table may have its name, or its number among the checked tables.
+        The given number counts only the tables that are still checked.
         """
         if len(place) < 2:
             return place
@@ -287,7 +298,10 @@ class Mistakes:
 
 
 def names_of(table: object) -> tuple[object, ...]:
-    """List the names by which a place can refer to a table: its name, or a link's two groups (``camera<->switch``)."""
+    """List the names that can stand for a table in the path to a value.
+
+    They are the name of the table, and for a link the groups at its ends, such as ``camera<->switch``.
+    """
     if not isinstance(table, dict):
         return ()
     ends = table.get("between")
@@ -295,7 +309,9 @@ def names_of(table: object) -> tuple[object, ...]:
 
 
 def related(one: Place, other: Place) -> bool:
-    """Whether two places are equal, or one is inside the other.
+    """Whether two paths lead to the same value of a file, or one leads to a part of the other's value.
+
+    None in a path stands for every table of a list.
 
     >>> related(("links", None, "rate_bps"), ("links", 2)), related(("links", 1), ("links", 2))
     (True, False)
@@ -354,7 +370,11 @@ def _names(dotted: str) -> tuple[str, ...]:
 
 
 def _with_numbers(names: tuple[str, ...], counts: Counter[tuple[str, ...]]) -> Place:
-    """Place of the table that a header opens; in a list of tables, this is the last table so far."""
+    """Return the path of the table that a header line, such as ``[[links]]``, begins.
+
+    ``names`` are the names in the header. ``counts`` has the number of headers ``[[names]]`` so far, from which the
+    table's number in its list follows.
+    """
     place: list[int | str | None] = []
     for end, name in enumerate(names, start=1):
         place.append(name)
@@ -364,7 +384,7 @@ def _with_numbers(names: tuple[str, ...], counts: Counter[tuple[str, ...]]) -> P
 
 
 def _leads_to(here: Place, place: Place) -> bool:
-    """Whether the value at ``place`` is the value at ``here``, or inside it."""
+    """Whether the path ``place`` leads to the value at the path ``here``, or to a part of that value."""
     return len(here) <= len(place) and all(map(is_spelt, place, here))
 
 

@@ -55,7 +55,10 @@ class Message:
 
 
 def message_latency(model: Model, prediction: Prediction, message: Message) -> dict[str, Estimate]:
-    """Predict the time from sending a message's first byte to the arrival of its last byte [s], by metric.
+    """Predict the time from sending a message's first byte to the arrival of its last byte [s].
+
+    There are two metrics: `AT_ONCE` for a message that is complete before it is sent, and `CAPTURED` for a message
+    whose frames are sent while it is captured.
 
     Parameters
     ----------
@@ -64,12 +67,12 @@ def message_latency(model: Model, prediction: Prediction, message: Message) -> d
     prediction : Prediction
         Prediction of the message's stream by this model; the stream's rate is the rate at which frames are captured.
     message : Message
-        Size of the message, and its capture time if the message is captured over a time.
+        Size of the message, and its capture time, if any.
 
     Returns
     -------
     dict
-        Latency of the message [s] for `AT_ONCE`, and for `CAPTURED` if the message has a capture time.
+        Latency of the message [s] by metric: `AT_ONCE`, and `CAPTURED` if the message has a capture time.
 
     Raises
     ------

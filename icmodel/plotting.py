@@ -164,7 +164,10 @@ def _is_numeric(grid: xarray.Dataset, dim: str) -> bool:
 def _grid_rows(
     grid: xarray.Dataset, metric: str, over: str, others: list[str]
 ) -> Iterator[dict[str, object]]:
-    """Yield the points of all lines of a plot: position, value, interval, and texts for the tooltip."""
+    """Yield the points of all lines of a plot as dictionaries of Vega-Lite.
+
+    A point has the name of its line, x, value, low, high and basis, and two texts for the tooltip (``at``, ``said``).
+    """
     dims = [*others, over]
     labels = [
         grid[dim].values if dim in grid.coords else np.arange(grid.sizes[dim]) for dim in dims
@@ -382,7 +385,7 @@ SI_LABELS = "datum.label ? replace(datum.label, /([0-9])([^0-9]?)$/, '$1 $2') + 
 
 
 def ticks(metric: str) -> Spec:
-    """Return the label format of a metric's axis in Vega-Lite: SI prefix and unit at each tick, or per cent."""
+    """Return the settings of Vega-Lite for labels on a metric's axis: SI prefix and unit, or per cent, at each tick."""
     if metric.endswith("_cores"):
         return {"format": "~r"}
     if not metric.endswith(("_s", "_bps")):

@@ -1,4 +1,8 @@
-"""The measuring tool icprobe: find it, check it, run its commands with a time limit, and start responders with keys."""
+"""The measuring tool icprobe: find it, check it, and run its commands with a time limit.
+
+A run needs a responder, an ``icprobe serve`` process on the other host. Both sides prove with a key that they belong to
+the same measurement.
+"""
 
 from __future__ import annotations
 
@@ -218,9 +222,10 @@ def private(folder: Path) -> Path:
 
 @contextmanager
 def new_key(probe: Path, folder: Path) -> Iterator[Path]:
-    """Make a new icprobe key in a folder that only this user can read; remove key and folder at the end.
+    """Context manager: make a new icprobe key, yield its path, and remove it when the block ends.
 
-    If a killed icmodel left a folder behind, that folder is replaced.
+    The key is in a folder of its own that only this user can read. If a killed icmodel left such a folder behind, it is
+    replaced.
 
     Parameters
     ----------
@@ -254,7 +259,7 @@ def new_key(probe: Path, folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lock a folder; the kernel releases the lock when the process ends, even if it is killed.
+    """Context manager: lock a folder; the kernel releases the lock when the process ends, even if it is killed.
 
     Raises
     ------
@@ -281,13 +286,16 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def until_stdin_ends(serve: Sequence[str]) -> list[str]:
-    """Make a command that runs ``serve`` (an ``icprobe serve``) until its standard input ends."""
+    """Make a command that runs the command ``serve`` until its standard input ends.
+
+    ``serve`` is the command line of an ``icprobe serve``. So it ends with the process that started it.
+    """
     return ["sh", "-c", RESPONDER.format(serve=shlex.join(serve))]
 
 
 @contextmanager
 def responder(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Start an ``icprobe serve`` process that accepts runs, and end it when the context exits.
+    """Context manager: start an ``icprobe serve`` process, which accepts runs, and end it when the block ends.
 
     Raises
     ------

@@ -92,7 +92,7 @@ class ValidRange:
     def check_array(self, name: str, column: NDArray[Any]) -> None:
         """Raise ScenarioError for the first number in the array of the parameter ``name`` outside the range.
 
-        NaN is valid for parameters whose default is the dataset's own value.
+        NaN is valid for a parameter such as the line rate: it stands for the dataset's own value, the default.
         """
         if column.size and (not self.whole or column.dtype.kind in "iu"):
             least, greatest = column.min(), column.max()

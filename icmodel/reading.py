@@ -64,7 +64,7 @@ Factor = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), units.p
 
 
 def _least_and_greatest(value: object) -> object:
-    """Convert the value of a span to a pair of least and greatest; a single number is both."""
+    """Convert the value of a `Span` field to a pair of least and greatest value; a single number becomes both."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return (value, value)
     return tuple(value) if isinstance(value, list) else value
@@ -246,7 +246,7 @@ class Document(BaseModel):
 
 
 def _as_details(error: ErrorDetails) -> InitErrorDetails:
-    """Convert an error that pydantic reports to the form that pydantic needs to raise the error again."""
+    """Convert an entry of pydantic's ``ValidationError.errors()`` to an entry for a new ValidationError."""
     details = InitErrorDetails(type=error["type"], loc=error["loc"], input=error["input"])
     if "ctx" in error:
         details["ctx"] = error["ctx"]
@@ -254,7 +254,10 @@ def _as_details(error: ErrorDetails) -> InitErrorDetails:
 
 
 def _literals(annotation: Any) -> tuple[object, ...]:
-    """Return all literals in a type annotation; these are the words that may replace a quantity."""
+    """Return all values of ``Literal`` in the type annotation of a field, such as ``int | Literal["aligned"]``.
+
+    They are the words that the field allows in place of a quantity.
+    """
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     return tuple(word for part in get_args(annotation) for word in _literals(part))
@@ -278,12 +281,13 @@ class Form(Generic[D]):
     error : type
         Error to raise for a damaged document.
     kinds : mapping
-        Possible values of the key ``kind`` in a table, by the key of the table.
+        For each table that has a key ``kind``: name of the table -> possible values of the key.
     example : str
         End of the error message about a missing key; it tells where to find an example.
     samples : callable
-        Function that makes placeholders for wrong values of a document, so that the rest can be checked.  It returns
-        the placeholder of each key; for a list of tables, a mapping with the placeholders of its tables' keys.
+        Function from a document to placeholders: valid values that replace wrong or missing values, so that the rest of
+        the document can be checked.  The result maps a key to its placeholder.  For a list of tables, it maps the name
+        of the list to a mapping for the keys of each table.
     """
 
     model: type[D]
@@ -312,7 +316,10 @@ def read_file(path: Path, error: type[IcmodelError]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """Name and hash of a file; the name has no folder, and a bundled file has no extension."""
+    """Name and hash of a file that was read.
+
+    The name is without the folder: ``imaging`` for a bundled file, ``own.toml`` for a file of the user.
+    """
 
     name: str
     sha256: str
@@ -366,14 +373,17 @@ class TomlFiles:
         )
 
     def source(self, name: str | Path) -> SourceFile:
-        """Return name and hash of a file, by bundled name or by path; a bundled file is named without its extension."""
+        """Find a file by bundled name or by path, and return its name and hash."""
         path = self.find(name)
         text = read_file(path, self.error)
         shown = path.stem if path.parent == self.folder else path.name
         return SourceFile(shown, hashlib.sha256(text.encode()).hexdigest())
 
     def argument(self, name: str, file: SourceFile | None) -> str:
-        """Return the argument of a command that names a file; without ``file``, by the name in its text."""
+        """Return the file's name as the argument of a shown command line, such as ``imaging`` or ``own.toml``.
+
+        If ``file`` is None, the argument follows from ``name``, the value of the key ``name`` in the file's text.
+        """
         if file is not None:
             return file.name
         return name if name in self.names() else f"{name}.toml"
@@ -439,10 +449,8 @@ MOST_ROUNDS = 8
 def _sound_part(given: Mapping[str, Any], form: Form[D], mistakes: Mistakes) -> D | None:
     """Add the mistakes of a document to ``mistakes``, and return the document without its wrong values.
 
-    The result is None if no valid document is left.
-
-    If a required value is wrong, the placeholder of `Form.samples` replaces it.  Without a placeholder, the table is
-    removed.
+    A wrong optional value is removed.  A wrong required value is replaced by a valid one, its placeholder in
+    `Form.samples`; without a placeholder, its table is removed.  The result is None if no valid document is left.
     """
     rest = dict(given)
     for _ in range(MOST_ROUNDS):
@@ -469,9 +477,10 @@ REMOVED = object()
 
 
 def _remove(rest: dict[str, Any], place: Place, samples: Mapping[str, Any]) -> None:
-    """Remove the value at a place from a document.
+    """Remove the value at the path ``place`` from a document.
 
-    If a required value is missing, fill in its placeholder.  Without a placeholder, remove its table.
+    If there is no such value, a required value is missing: fill in its placeholder from ``samples``.  Without a
+    placeholder, remove its table.
     """
     way: list[tuple[Any, Any]] = []
     inside: Any = rest
@@ -532,7 +541,7 @@ def own_mistakes(error: ValidationError) -> list[ErrorDetails]:
 
 
 def faults_of(problem: ErrorDetails, form: Form[D]) -> list[Fault]:
-    """Convert an error of pydantic to faults, which name the place, the value, and the allowed values."""
+    """Convert an error of pydantic to faults, whose texts name the key, its value, and the allowed values."""
     problem_type, value = problem["type"], problem["input"]
     place = _place(problem["loc"], form.kinds)
     where = _in_words(place)
@@ -570,7 +579,10 @@ def faults_of(problem: ErrorDetails, form: Form[D]) -> list[Fault]:
 
 
 def _place(loc: tuple[int | str, ...], kinds: Mapping[str, tuple[str, ...]]) -> Place:
-    """Convert pydantic's location of a mistake to a place; the names of kinds are left out."""
+    """Convert pydantic's location of a mistake to a `Place`, the path to the wrong value in the file.
+
+    If a table has several kinds (key ``kind``), pydantic's location also has the name of the kind, which is left out.
+    """
     place, key = list[int | str | None](), ""
     for part in loc:
         if isinstance(part, str) and part in kinds.get(key, ()):
@@ -582,6 +594,6 @@ def _place(loc: tuple[int | str, ...], kinds: Mapping[str, tuple[str, ...]]) -> 
 
 
 def _in_words(place: Place) -> str:
-    """Describe a place as text, such as ``candidates no. 2, scenarios, picture``."""
+    """Describe the path to a value as text, such as ``candidates no. 2, scenarios, picture``."""
     parts = (f" no. {part + 1}" if isinstance(part, int) else f", {part}" for part in place)
     return "".join(parts).removeprefix(", ")

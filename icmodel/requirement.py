@@ -39,7 +39,8 @@ class Requirement:
     at_least, at_most : float, optional
         The limit; exactly one of the two is given.
     kind : str
-        ``soft`` or ``hard``.
+        ``hard``, ``firm`` or ``soft``: how bad it is to miss the limit. In a system, a ``hard`` limit on the greatest
+        latency is judged by a worst-case bound.
     source : str
         Source of the requirement, such as a document.
 

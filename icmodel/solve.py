@@ -148,10 +148,10 @@ SOLVERS: Mapping[str, Callable[[Model, Scenario, float], int | None]] = MappingP
 def solved(
     model: Model, scenario: Scenario, parameter: str, value: int, goodput_bps: float
 ) -> Scenario:
-    """Copy a scenario with the solution for a parameter, and with a rate that achieves the goodput [b/s].
+    """Copy a scenario with the solution ``value`` of a parameter, so that the copy achieves the goodput [b/s].
 
-    If the payload or core count was solved, the rate is the least that achieves the goodput. If only an unlimited
-    rate achieves it, the rate is unlimited.
+    The parameter is ``rate``, ``payload`` or ``cores``. A payload or core count is solved at unlimited rate; the copy
+    then has the least whole rate that achieves the goodput, or an unlimited rate if only this achieves it.
     """
     if parameter == "rate":
         return replace(scenario, rate_fps=float(value))
@@ -168,7 +168,10 @@ def solved(
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Inputs of a search for a rate: required goodput, payload, and the function from rate to goodput."""
+    """Inputs of a search for the least rate that meets a requirement on goodput.
+
+    ``goodput`` is the function from a frame rate [1/s], or ``None`` for unlimited, to the predicted goodput.
+    """
 
     requirement: Requirement
     payload_bytes: int
@@ -194,7 +197,7 @@ class Trial:
 
 
 def goodput_trial(scenario: Scenario, goodput_bps: float, model: Model) -> Trial:
-    """Make the search for the rate at which a scenario achieves a required goodput [b/s]."""
+    """Make the inputs of a search for the rate at which a scenario achieves a required goodput [b/s]."""
     wanted = Requirement("carried", "goodput_bps", at_least=goodput_bps)
     return Trial(wanted, scenario.payload_bytes, goodput_by_rate(scenario, model))
 
@@ -223,9 +226,9 @@ def least_rate_fps(goodput_bps: float, payload_bytes: int) -> int:
 def least_met_fps(trial: Trial) -> int | None:
     """Find the least whole rate [1/s] that meets the required goodput; ``None`` if no tried rate does.
 
-    The rate may exceed ``least_fps``, since the low end of the goodput's interval can lie below the request.  Rates
-    are tried in doubling steps up to capacity.  Then the last step is bisected, since a requirement that is met stays
-    met at greater rates.
+    The search begins at ``least_fps``, the rate whose request equals the required goodput.  A greater rate may be
+    needed, since the low end of the goodput's interval can lie below the request.  Rates are tried in doubling steps up
+    to the capacity, until one meets the requirement.  The last step is then bisected, since greater rates also meet it.
     """
     short = trial.least_fps - 1
     for rate in _doubling_rates(trial.least_fps, trial.greatest_fps):

@@ -39,7 +39,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Words of error messages about some work.
+    """Names of some work of a pool of workers, for error messages.
 
     ``whole`` names the whole work, such as ``sweep``; ``piece`` names one item, such as ``block``. ``again`` tells the
     user how to repeat the work.
@@ -70,12 +70,12 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Workers that answer the items of jobs.
+    """Workers that answer the items of a job: a function is called once for each item.
 
     Parameters
     ----------
     work : Work
-        Words of error messages about the work.
+        Names of the work in error messages.
     submit : callable
         Takes a function and its arguments, starts the call in a worker, and returns the pending answer.
     ahead : int
@@ -102,8 +102,8 @@ class Pool:
         Parameters
         ----------
         make : callable
-            Function that makes the answering function of the job. Each process calls it once. It must be defined at
-            the top level of a module, so that it can be pickled.
+            Function that returns the function from an item to its answer. Each process calls ``make`` once, before its
+            first answer. It must be defined at the top level of a module, so that it can be pickled.
         *arguments
             Arguments of ``make``.
         """
@@ -142,7 +142,7 @@ def pool(
     Parameters
     ----------
     work : Work
-        Words of error messages about the work.
+        Names of the work in error messages.
     workers : int, optional
         Number of worker processes.
     client : distributed.Client, optional
@@ -338,7 +338,7 @@ def prepare(version: str, whole: str, job: bytes) -> None:
 
 @lru_cache(maxsize=2)
 def _answering(job: bytes) -> Callable[[Any], Any]:
-    """Make the answering function of a job. The cache makes a worker prepare each job once."""
+    """Unpickle a job, and make its function from an item to the answer; cached, so a worker makes it once."""
     make, arguments = pickle.loads(job)
     answering: Callable[[Any], Any] = make(*arguments)
     return answering

@@ -120,7 +120,7 @@ def solve_for(
     Raises
     ------
     OutOfDomain
-        If no value of the parameter lifts the whole goodput interval to ``goodput_bps``.
+        If no value of the parameter makes even the low end of the goodput's interval reach ``goodput_bps``.
     """
     from icmodel.solve import SOLVERS, solved  # rarely needed
 
@@ -129,7 +129,8 @@ def solve_for(
     if value is None:
         noun = "count of cores" if parameter == "cores" else parameter
         raise OutOfDomain(
-            f"{model.data.id} has no {noun} for which the whole interval reaches {rate}"
+            f"{model.data.id} reaches {rate} with no {noun}: the low end of the goodput's 90 % interval "
+            "always stays below it; give a lower goodput"
         )
     solution = solved(model, asked, parameter, value, goodput_bps)
     text = {

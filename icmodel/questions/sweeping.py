@@ -28,7 +28,11 @@ Progress = Callable[[int, int], None]
 
 
 class GridOptions(NamedTuple):
-    """Options of a sweep: metrics (empty for all), and treatment of points outside the measured range."""
+    """Options of a sweep.
+
+    ``metrics`` are the metrics to predict, empty for all. A point outside the measured range is extrapolated with
+    ``extrapolate``, and left without answer with ``allow_gaps``; otherwise it is an error.
+    """
 
     metrics: tuple[str, ...] = ()
     extrapolate: bool = False
@@ -113,7 +117,7 @@ def answer_grid(model: Model, asked: SweepRequest, progress: Progress | None = N
 def notes_of_ends(
     model: Model, answers: xarray.Dataset, metrics: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the notes on the first and the last prediction in a sweep, each note once."""
+    """Predict the first and the last point of a sweep, and return the notes on both predictions, each note once."""
     notes: dict[str, None] = {}
     for place in (0, -1):
         point = answers.isel(dict.fromkeys(answers.sizes, place))
@@ -158,9 +162,10 @@ class Grid:
         return [name for name in names if name != "bottleneck" and not name.endswith(PARTS)]
 
     def points(self, metrics: list[str]) -> Iterator[tuple[tuple[Any, ...], list[Any], int]]:
-        """Yield the parameters, the metrics and the code of the bottleneck of each point.
+        """Yield each point as a tuple: values of the swept parameters, estimates of ``metrics``, and bottleneck.
 
-        A metric has a value, the limits of its interval, and a basis.
+        An estimate has four numbers: value, low, high, and basis. Basis and bottleneck are indices into `BASES` and
+        `BOTTLENECKS`; -1 stands for a point without an answer.
         """
 
         def column(name: str) -> list[Any]:
@@ -201,5 +206,5 @@ def grid_document(grid: Grid) -> dict[str, object]:
 
 
 def name_of(names: tuple[str, ...], code: int) -> str:
-    """Return the name of an integer code; empty for a point without a value."""
+    """Return the name at an index of ``names``; empty for the index -1, which stands for a point without an answer."""
     return names[code] if code >= 0 else ""

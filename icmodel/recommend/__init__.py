@@ -2,12 +2,15 @@
 
 Modules in the order of use:
 
-- ``choices``: variants of streams, and networks.
+A *design* of a system is one choice for each open question: a variant of each table of streams (such as protocol and
+payload), and one network (such as link rates).
+
+- ``choices``: lists the variants of streams, and the networks.
 - ``alone``: predicts each variant of each stream without other streams.
-- ``scores``: scores designs in arrays, by the loads of shared resources.
-- ``designs``: the search space.
+- ``scores``: scores designs by the loads of shared resources, many designs at a time.
+- ``designs``: the search space, which holds all designs with their scores.
 - ``physics``: finds requirements that no choice can meet.
-- ``recommending``: predicts the best designs in full.
+- ``recommending``: predicts the designs with the best scores in full.
 - ``result``: the recommendation and its JSON form.
 """
 

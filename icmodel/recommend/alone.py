@@ -114,7 +114,7 @@ class AlonePredictions:
     judged : sequence of tuple of Judged
         For each distinct stream, its judged requirements.
     names : sequence of str
-        Name of each distinct stream; for equal streams the last name.
+        Name of each distinct stream; if several streams are equal, the name of the last.
     """
 
     offered_bps: Floats
@@ -131,11 +131,17 @@ class AlonePredictions:
     def usage(
         self, system: System, stream: Stream, at: Ints, sends: bool
     ) -> Iterator[tuple[str, Floats]]:
-        """Yield the name of each resource that a stream uses, and the resource's utilisation per 1 b/s.
+        """Yield the name of each resource that a stream uses, and the utilisation per 1 b/s of its goodput.
 
-        The utilisation is an array of shape (variants,). Resources are ports, interfaces and processors. ``at`` has the
-        index of each variant of the stream. If ``sends`` is false, another copy of the same multicast already loads the
-        sender's processor.
+        Resources are ports, interfaces and processors. The utilisation is an array with one element for each variant of
+        the stream.
+
+        Parameters
+        ----------
+        at : array of int (variants,)
+            Index of each variant of the stream in the arrays of these predictions.
+        sends : bool
+            Whether the stream loads the sender's processor. Of the streams of one multicast, only one does.
         """
         ratios = [self.ratios[row] for row in self.rows[at].tolist()]
         for hop, name in enumerate(stream.path):
@@ -150,7 +156,7 @@ class AlonePredictions:
                 yield f"processor {device.name}", busy / device.cores
 
     def nearest(self) -> Iterator[tuple[Judged, str]]:
-        """Yield, for each requirement, the verdict and the name of the stream closest to meeting the requirement."""
+        """For each requirement, yield the verdict on the stream that comes closest to meeting it, and its name."""
 
         def distance(one: Judged) -> tuple[bool, int, float]:
             margin = one.verdict.margin

@@ -1,4 +1,8 @@
-"""Choices of a search: variants of each table of streams, and option combinations of devices, switches and links."""
+"""Choices of a search for designs: variants of each table of streams, and networks.
+
+A variant is a choice of protocol, payload, rate, cores and priority. A network is a choice of one option for each
+parameter of devices, switches and links, such as a link's rate.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +67,10 @@ class Variant:
         return {name: text for name, text in mine.items() if text != theirs[name]}
 
     def order(self) -> tuple[str, float, float, float, int]:
-        """Return a sort key that does not depend on the order in the file."""
+        """Return a sort key: protocol, payload, rate, cores, priority; a missing number comes first.
+
+        The order of variants then does not depend on the order of choices in the file.
+        """
         known = (self.payload_bytes, self.rate_fps, self.cores)
         payload, rate, cores = (-1.0 if value is None else float(value) for value in known)
         return self.protocol, payload, rate, cores, self.priority
@@ -236,8 +243,8 @@ def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, .
             links = [link for link in document.links if name in link.between]
             if len(links) != 1:
                 raise NetworkError(
-                    f"[choices] varies the interfaces of {name}, but {len(links)} tables of links name {name}: "
-                    "remove this choice, or name the device in exactly one table"
+                    f"[choices] varies the interfaces of {name}, which must be an end of exactly one [[links]] table, "
+                    f"but is an end of {len(links)}: remove this choice, or name {name} in exactly one table"
                 )
             options = _options(links[0].parallel, device.interfaces)
             found.append(Parameter(f"{name}.interfaces", options, _cabling(links[0])))
@@ -246,7 +253,7 @@ def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, .
 
 
 def _options(own: object, chosen: tuple[object, ...]) -> tuple[object, ...]:
-    """List the options of a parameter: the file's own first, then the others in a fixed order."""
+    """List the options of a parameter: the file's own first, then the others by length of their text, then by text."""
     others = {str(option): option for option in chosen if option != own}
     return (own, *(others[text] for text in sorted(others, key=lambda text: (len(text), text))))
 

@@ -85,7 +85,8 @@ class Counts:
 class SearchSpace:
     """Search space of a system file: its networks, tables of streams with variants, and scores of designs.
 
-    ``names`` are the names of the tables of streams. ``loads`` has the loads of each table, by network.
+    ``names`` are the names of the tables of streams. ``loads[network][table]`` has the scores of the table's variants
+    in a network, such as the loads of resources.
     """
 
     file: OpenSystem
@@ -239,10 +240,16 @@ def _count(picks: Sequence[Picks]) -> int:
 
 
 def _within_limit(left: Sequence[Picks], most: int) -> tuple[list[list[Picks]], int | None]:
-    """Pick the designs with the fewest changed tables of streams: at most ``most`` designs of all networks together.
+    """Pick the designs that change the fewest tables of streams: at most ``most`` designs, over all networks.
 
-    Returns the picked sets of designs by network, and the greatest number of changed tables. This number is ``None`` if
-    all designs are picked. Designs with one changed table are all picked, even if there are more than ``most``.
+    Designs that change at most one table are always picked, even if there are more than ``most``.
+
+    Returns
+    -------
+    picks : list
+        For each network, the picked sets of designs.
+    tables : int or None
+        Greatest number of changed tables in a picked design; ``None`` if all designs are picked.
     """
     if _count(left) <= most:
         return [[pick] for pick in left], None

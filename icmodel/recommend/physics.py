@@ -25,10 +25,12 @@ LATENCIES = ("message_latency_s", "latency_max_s")
 class TooLate:
     """Latency requirement that no choice can meet, since a port sends the messages of a cycle too slowly.
 
+    In a cycle, each stream of the group sends one message, all at the same time.
+
     Parameters
     ----------
     bits : float
-        Bits that leave the port for all messages of one cycle.
+        Bits of these messages that leave the port in one cycle.
     rate_bps : float
         Rate of the port [b/s].
     cable_m, cable_s : float
@@ -55,9 +57,10 @@ class TooLate:
         return self.bits / self.rate_bps + self.cable_s
 
     def sentences(self) -> tuple[str, ...]:
-        """Return the calculation in sentences: for a single link that carries all messages, then for this port.
+        """Return the calculation as one or two sentences; the last is about this port.
 
-        If this port sends all messages, the first sentence is left out.
+        If this port sends only some of the group's messages, a sentence before it tells the rate that a single link for
+        all messages would need.
         """
         limit, rate = units.format_seconds(self.limit_s), units.format_bps(self.rate_bps)
         cable = f"{units.format_metres(self.cable_m)} of cable take {units.format_seconds(self.cable_s, 4)} of this time"

@@ -165,7 +165,11 @@ def recommend(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Question to a worker: the document of a design, and the known parts of the answer."""
+    """Question to a worker: predict a design in full, given its document.
+
+    The other fields are parts of the answer that are known before: the design's differences from the file
+    (``changed``, and their number ``changes``), all its choices, and its scored objectives.
+    """
 
     opened: OpenSystem
     changed: dict[str, str]
@@ -194,9 +198,12 @@ class Checks:
     Parameters
     ----------
     check : callable
-        Predicts designs in full, in order. Workers may predict further designs that are never read.
+        Function that yields the full predictions of designs, in the order of the designs. Workers may be ahead of the
+        reader, so some of their predictions may never be read.
     most : int
-        Greatest number of designs to predict, for ``watch``.
+        Greatest number of designs that the search predicts in full.
+    watch : callable, optional
+        Called after each prediction with the number of predictions so far, and ``most``.
     known : mapping
         Predictions made so far, by index of the design; ``None`` if the design contradicts itself.
     """
@@ -233,11 +240,11 @@ class Checks:
         )
 
     def predict_front(self, left: Ints, verdict: str, most: int) -> int:
-        """Predict in full at most ``most`` designs on the Pareto front of the designs ``left``.
+        """Predict in full the Pareto front of the designs with the indices ``left``; return the number not predicted.
 
-        A design whose full prediction has a worse verdict than ``verdict`` is removed. Then the front of the other
-        designs is predicted. In total, at most `TRIES` further designs are predicted. Returns the number of designs on
-        the last front that were not predicted.
+        At most ``most`` designs of the front are predicted. If some of them have a worse verdict than ``verdict``, they
+        are removed from ``left``, and the front of the remaining designs is predicted. This repeats until no design is
+        removed, or `TRIES` more than ``most`` designs were predicted. The returned number is of the last front.
         """
         objectives = rounded(self.space.scores.objectives)
         tries = most + TRIES
@@ -258,7 +265,11 @@ class Checks:
         return 0
 
     def predict_nearest(self) -> None:
-        """Predict the designs closest to the file, until enough designs meet all requirements."""
+        """Predict in full the designs with the fewest differences from the file, until one meets all requirements.
+
+        Designs with the same number of differences as this one are predicted too, until `MOST_MENDS` designs meet all
+        requirements.
+        """
         scores = self.space.scores
         left = np.flatnonzero(scores.outcomes == MET_ALONE)
         order = left[np.lexsort((scores.objectives[left, 0], scores.changes[left]))]
@@ -281,7 +292,10 @@ class Checks:
 
 
 def _checked(prediction: SystemPrediction, asked: Question) -> Checked:
-    """Summarise the full prediction of a design; objectives other than CPU and latency keep their score."""
+    """Summarise the full prediction of a design.
+
+    Of the objectives, CPU and latency are taken from the full prediction, and the others from the scores.
+    """
     streams, devices = prediction.streams.values(), prediction.devices.values()
     cores = math.fsum(device.cpu_cores.value for device in devices)
     means = [stream.metrics["latency_mean_s"].value for stream in streams]
@@ -351,5 +365,5 @@ def _front_of(designs: tuple[Checked, ...]) -> tuple[Checked, ...]:
 
 
 def _by_objectives(design: Checked) -> tuple[object, ...]:
-    """Sort key of designs: CPU, then the other objectives, then the texts of the choices."""
+    """Sort key of designs: least CPU first, then the least other objectives, then the texts of the choices."""
     return design.objectives, sorted(design.chosen.items())

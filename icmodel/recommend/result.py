@@ -77,7 +77,10 @@ class Checked(NanEqual):
 
     @property
     def headroom_ratio(self) -> float:
-        """Relative growth of all loads at which the first resource is full; negative if a resource is overloaded."""
+        """Headroom of the loads: ``1 / utilisation - 1`` of the fullest port, interface or processor.
+
+        If all loads grow by this fraction, the first resource is full. It is negative if a resource is overloaded.
+        """
         full = self.objective("fullest_ratio")
         return 1 / full - 1 if full > 0 else math.inf
 
@@ -109,13 +112,13 @@ class Searched:
     Parameters
     ----------
     may_meet, undecided, fail : int
-        Number of scored designs by their best possible outcome.
+        Number of scored designs of which the score allows the outcome *met*, at best *undecided*, or only *not met*.
     checked : int
         Number of designs predicted in full.
     unchecked : int
-        Number of designs on the Pareto front of the scores that were not predicted in full.
+        Number of designs that were not predicted in full, though they are on the Pareto front of the scored designs.
     unpredicted : int
-        Number of all designs that may meet the requirements but were not predicted.
+        Number of designs that were not predicted in full, though their score allows *met* or *undecided*.
     """
 
     counts: Counts

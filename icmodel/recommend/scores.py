@@ -47,7 +47,7 @@ class Scores:
     variants : array of int (designs, tables)
         Index of the variant of each table of streams.
     outcomes : array of int (designs,)
-        Best possible outcome of the design: 0 met, 1 undecided, 2 not met.
+        Best outcome that a full prediction of the design can have: 0 met, 1 undecided, 2 not met.
     objectives : array (designs, objectives)
         Values of `OBJECTIVES`.
     changes : array of int (designs,)
@@ -144,12 +144,14 @@ def _combine(ufunc: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.nda
 
 
 def _fullest(tables: Sequence[Floats], count: int) -> Floats:
-    """Return the utilisation of the fullest resource (port, interface or processor) of each design.
+    """Return the utilisation of the fullest resource (port, interface or processor) of each design, (designs,).
 
     Parameters
     ----------
     tables : sequence of array (variants, resources)
-        Loads by table; resources with equal loads are computed once.
+        For each table of streams, the utilisation of each resource by each variant of the table.
+    count : int
+        Number of designs.
     """
     full = np.zeros(count)
     ends = np.cumsum([len(loads) for loads in tables])[:-1]
@@ -176,13 +178,15 @@ class TableLoads:
     changes : array (variants,)
         Number of differences between the variant and the file.
     loads : array (variants, resources)
-        Utilisation of each port, interface and processor by the offered load.
+        Utilisation of each resource (port, interface or processor) by the load that the table's streams offer.
     needs : array (variants, resources)
-        Utilisation by the least goodput that the requirements demand.
+        Utilisation of each resource if the streams carry only the least goodput that their requirements demand.
     dues : array (variants, resources)
-        Utilisation by the goodput that lets whole messages arrive in time, if all messages are sent together.
-    devices : array (variants, requirements on devices, 2)
-        Contribution to the low and the high end of each requirement's metric; NaN if unknown.
+        Utilisation of each resource if the streams send whole messages at the same time, just fast enough to arrive in
+        time. A sum above 1 over all tables makes a message late.
+    devices : array (variants, requirements, 2)
+        For each requirement on a device, the part of its metric that the table's streams cause: low and high end of the
+        interval, NaN if unknown. The parts of all tables add up.
     """
 
     variants: tuple[Variant, ...]
@@ -238,7 +242,10 @@ class TableVariants:
         return tuple(stream for stream in streams if stream.group == self.table.name)
 
     def lone_streams(self) -> Iterator[LoneStream]:
-        """Yield each variant of each stream of the table, grouped by stream, to be predicted alone."""
+        """Yield each stream of the table with each of its variants, to be predicted without other streams.
+
+        First come all variants of the first stream, then all variants of the second, and so on.
+        """
         for stream in self.streams:
             for variant in self.variants:
                 texts = variant.texts()
@@ -248,11 +255,12 @@ class TableVariants:
                 )
 
     def demands_bps(self, variants: Sequence[Stream]) -> tuple[Floats, Floats]:
-        """Return two arrays of goodputs that a stream needs [b/s], with one element per variant.
+        """Return two goodputs that a stream needs [b/s], each as an array with one element for each variant.
 
-        Requirements demand the first goodput. The second is needed for a whole message to arrive in time. If streams
-        send at the same time, their second goodputs add up; a sum above the capacity of a resource makes at least one
-        message late.
+        The first is the mean goodput that the requirements demand. The second is the goodput during a message, with
+        which the rest of the message arrives within its time limit after the first frame; 0 without a limit.
+
+        Streams that send messages at the same time need the sum of their second goodputs.
         """
         names = (variants[0].name, variants[0].group)
         requirements = [
@@ -346,9 +354,9 @@ def device_limits(system: System) -> tuple[tuple[int, str], ...]:
 def _device_shares(
     system: System, streams: Sequence[Stream], alone: AlonePredictions, place: Ints, sending: Bools
 ) -> Floats:
-    """Sum the contributions of a table's streams to the metric of each requirement on a device.
+    """For each requirement on a device, sum the parts of its metric that the streams of a table cause.
 
-    The result is an array of shape (variants, requirements, 2) with the low and the high end of each sum.
+    The metric is a CPU utilisation. The result is an array (variants, requirements, 2): low and high end of each sum.
     """
     limits = device_limits(system)
     found = np.zeros((place.shape[1], len(limits), 2))
@@ -416,7 +424,10 @@ def spread(points: Floats, most: int) -> Ints:
 
 
 def rounded(objectives: Floats) -> Floats:
-    """Round objectives to powers of `SAME_RATIO`, so that nearly equal values tie; return the exponents."""
+    """Return the logarithms of objectives to the base `SAME_RATIO`, rounded to whole numbers.
+
+    So objectives that differ by less than this ratio mostly count as equal.
+    """
     with np.errstate(divide="ignore"):
         return np.where(
             objectives > 0, np.round(np.log(objectives) / math.log(SAME_RATIO)), -np.inf

@@ -102,7 +102,10 @@ class Columns:
 
 
 def columns_of(answers: xarray.Dataset, metrics: list[str], fixed: Mapping[str, object]) -> Columns:
-    """Convert the result of a sweep to columns: metrics with intervals and bases, and the bottleneck."""
+    """Convert the result of a sweep to columns of a table.
+
+    Each metric has four columns: value, low, high and basis. A further column has the bottleneck.
+    """
     names = [name + part for name in metrics for part in ("", *PARTS)] + ["bottleneck"]
     names = [name for name in names if name in answers]
     source = {"dataset": answers.attrs["dataset"], "variant": answers.attrs["variant"]}
@@ -282,7 +285,7 @@ class Target(ABC):
     def truncate(self, blocks: int, size_bytes: int) -> None:
         """Remove all content after the first ``blocks`` blocks from the partial file.
 
-        ``size_bytes`` is the size of a single file up to there; targets that are folders ignore it.
+        ``size_bytes`` is the size of these blocks. A target with a single file is cut there; other targets ignore it.
         """
 
     def begin(self) -> int:
@@ -312,7 +315,7 @@ class Target(ABC):
                     f"choose another name, or remove {self.journal} to start again"
                 )
             if not counts or not 0 <= blocks <= len(self.blocks) or size_bytes < 0:
-                raise ValueError(f"{blocks} blocks of {size_bytes} B")
+                raise ValueError(f"{blocks} finished blocks with {size_bytes} B are impossible")
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ReportError(f"{self.journal} is damaged: remove it to start again") from error
         if not self.partial.exists():

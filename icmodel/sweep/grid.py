@@ -239,8 +239,8 @@ def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
 class Blocks(Sequence["Block"]):
     """Blocks of at most ``most`` consecutive points of a grid; each block is a grid itself.
 
-    The last axes are whole in every block, as many of them as fit. The axis before them is cut into pieces. Each axis
-    before the cut axis has a single value in a block.
+    A block has all values of the last axes, as many axes as fit into ``most`` points. The axis before them is cut into
+    pieces, and each block has one piece. Of each earlier axis, a block has a single value.
 
     Examples
     --------
@@ -346,7 +346,10 @@ class Block:
 def _first_refusal(
     model: Model, axes: tuple[Axis, ...], question: dict[str, Any], grid: Grid
 ) -> OutOfDomain | None:
-    """Return the error of `Model.predict` for the first refused point of a block; None if none is found."""
+    """Find the first refused point of a block, and return the error that `Model.predict` raises for it.
+
+    Only the first `MOST_TRIED` points without a goodput are tried; the result is None if none of them is refused.
+    """
     metrics = tuple(dict.fromkeys((*(grid.metrics or ()), "goodput_bps")))
     answered = model.predict_many(**question, outside="nan", metrics=metrics, intervals=False)
     outside = "extrapolate" if grid.outside == "extrapolate" else "refuse"

@@ -270,9 +270,9 @@ def known_values(
 
 
 def rows_at(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
-    """Return the dataset rows for the protocols and options of a sweep.
+    """Return the dataset rows from which a model predicts the protocols and options in ``texts``.
 
-    For the variant ``hybrid``, these are the rows with the nearest options.
+    If the dataset has no rows at these options, the variant ``hybrid`` uses rows at the nearest options.
     """
     data = model.data
     values = {axis.name: axis.values for axis in texts}
