@@ -284,11 +284,11 @@ class DatasetHeader:
     Parameters
     ----------
     kind : str
-        Kind of interconnect of the dataset's own link.
+        Kind of interconnect on which the rows were measured, unless an option in ``fabrics`` selects another kind.
     fabrics : mapping
-        (Option axis, value) -> kind of the link that the value selects instead of the dataset's own link.
+        (Option axis, value) -> kind of interconnect on which the rows with this option value were measured.
     defaults : mapping
-        Default value of each option axis that selects a fabric.
+        Option axis in ``fabrics`` -> value that holds if a stream does not set this option.
     """
 
     id: str
@@ -303,7 +303,7 @@ class DatasetHeader:
         return tuple(sorted({self.kind, *self.fabrics.values()}))
 
     def kind_at(self, options: Mapping[str, str]) -> str:
-        """Kind of interconnect that some options select."""
+        """Kind of interconnect on which the rows with the given options were measured."""
         chosen = {**self.defaults, **options}
         kinds = (self.fabrics.get((axis, chosen[axis])) for axis in self.defaults)
         return next((kind for kind in kinds if kind is not None), self.kind)
@@ -361,7 +361,7 @@ def headers_of(system: System) -> tuple[Mapping[str, DatasetHeader], tuple[PartF
 def datasets_of_other_kinds(
     system: System, headers: Mapping[str, DatasetHeader]
 ) -> Iterator[PartFault]:
-    """Find links whose interconnect differs from the interconnects of their dataset, or of the dataset of their host."""
+    """Find links with an interconnect on which their dataset, or the dataset of a device at the link, was not measured."""
     for link in system.links.values():
         hosts = (system.devices[name] for name in link.ends if name in system.devices)
         owners = [(host.name, host.dataset, ("devices", host.group)) for host in hosts]

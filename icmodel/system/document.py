@@ -248,7 +248,8 @@ class StreamChoices(Document):
 
     ``payload``: sizes. ``aligned`` stands for the sizes that fill 1, 2, 4, 8 ... packets of the
     protocol, within the measured range. ``rate``: frames per second of each sender. ``as-produced`` sets no rate
-    at the sender. ``whole-messages`` is the rate at which no frame contains parts of two messages.
+    at the sender. ``whole-messages`` sets a rate of one message per period, with a whole number of frames per
+    message, so that no frame contains parts of two messages.
     """
 
     protocol: tuple[Text, ...] = ()

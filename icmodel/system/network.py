@@ -309,9 +309,10 @@ class Stream:
 
     @property
     def interval_s(self) -> float:
-        """Least time between two hand-overs of data by the producer [s]: whole messages, or single frames.
+        """Least time between two moments at which the stream gets data to send [s].
 
-        0 if the sender is unlimited.
+        If a producer hands over whole messages, this is its period. Otherwise it is the time between two frames. 0
+        if the sender is unlimited.
         """
         made = self.producer
         if made is not None and made.at_once:
@@ -340,9 +341,10 @@ class Stream:
 
     @property
     def mean_frame_bytes(self) -> float:
-        """Useful bytes of a frame [B]: the payload, or the mean over the frames of a message.
+        """Useful bytes of a frame [B]: the payload, or message size divided by frames per message.
 
-        The mean is used if short last frames increase the number of frames by more than the fraction `SHORT_LAST`.
+        The quotient is used if the short last frames of messages increase the number of frames by more than the
+        fraction `SHORT_LAST`.
         """
         frames, made = self.frames_a_message, self.producer
         if made is None or frames * self.payload_bytes <= made.message_bytes * (1 + SHORT_LAST):

@@ -71,10 +71,12 @@ def separate_flow(path: PathAggregate) -> dict[str, float]:
 def separate_flow_services(path: PathAggregate) -> list[ServiceCurve]:
     """Service curves of a whole path by separate flow analysis: the convolution of each hop's leftover service.
 
-    There is one result for each choice of one service curve per hop.
+    A hop may have several leftover services, each of them valid alone. The result has one curve for each
+    combination of one leftover service per hop.
 
-    If packets are forwarded whole, an incomplete packet does not count. So one packet is subtracted from
-    the curve of each hop but the last (the packetizer; Le Boudec and Thiran, theorem 1.7.1).
+    The next hop gets a packet only when the packet is complete. So the leftover service of each hop but the last
+    is reduced by one longest packet (the packetizer; Le Boudec and Thiran, theorem 1.7.1). Behind a cut-through
+    switch it is reduced only by the header.
     """
     last = len(path.queues) - 1
     left = []
@@ -99,17 +101,20 @@ def pay_multiplexing_once(path: PathAggregate) -> dict[str, float]:
 
 
 def pay_multiplexing_once_services(path: PathAggregate) -> list[ServiceCurve]:
-    """Leftover services of a whole path under arbitrary multiplexing. Each curve alone is a valid service curve.
+    """Leftover services of a whole path, if any other flow may be served first (arbitrary multiplexing).
+
+    Each curve of the result alone is a valid service curve.
 
     The theorem of J. B. Schmitt, F. A. Zdarsky and I. Martinovic (*Improving performance bounds in feed-forward
-    networks by paying multiplexing only once*, MMB 2008) takes one rate-latency curve per server and one token
-    bucket per cross flow. But a service curve may consist of several rate-latency curves (pieces), and an
-    arrival curve of several buckets. So the theorem is applied to several choices:
+    networks by paying multiplexing only once*, MMB 2008) takes one rate-latency curve per server, and one token
+    bucket per cross flow (other traffic on a part of the path). But a service curve may consist of several
+    rate-latency curves (pieces), and an arrival curve of several buckets. So the theorem is applied several times:
 
-    - Of each service curve, the slowest and the fastest piece are tried. `service_choices` combines the pieces of
-      all servers.
-    - For each combination, the cross flows give first their cheapest buckets, then their flattest. The cheapest
-      bucket allows the fewest bits within the latencies of the shared hops. The flattest has the lowest rate.
+    - Each server contributes the slowest or the fastest piece of a service curve. `service_choices` lists the
+      combinations of pieces of all servers.
+    - Each combination is used twice. First each cross flow contributes its cheapest bucket: the bucket that allows
+      the fewest bits within the latencies of the hops shared with the path. Then each cross flow contributes its
+      flattest bucket: the bucket with the lowest rate.
     """
     crossing = list(_cross_flows(path))
     if not all(each.arrival.buckets for each in crossing):
@@ -226,7 +231,9 @@ def path_aggregates(propagation: Propagation) -> Iterator[PathAggregate]:
 
 @dataclass(frozen=True)
 class PathAggregate:
-    """Aggregate of flows of one path and class that are served first come, first served; otherwise a single flow.
+    """Flows that get one common delay bound: flows of one path and class, served first come, first served.
+
+    A flow that is not served first come, first served forms an aggregate of its own.
 
     The delay bound of the aggregate holds for each of its flows. The bound is tighter than a bound that
     treats the other flows as cross traffic.
@@ -243,20 +250,20 @@ class PathAggregate:
 
     @cached_property
     def own_stages(self) -> tuple[StageNumbers, ...]:
-        """Stages of this path's own flows at each hop, as sets of indices.
+        """Numbers of the stages of the aggregate's own flows, one set for each hop of the path.
 
-        A stage is one server together with the flows whose packets it serves as one aggregate.
+        A stage is the packets of some flows at one server.
         """
         chains = [self.propagation.chains[flow.name] for flow in self.flows]
         return tuple(frozenset(numbers) for numbers in zip(*chains, strict=True))
 
     @cached_property
     def stages_of_interest(self) -> StageNumbers:
-        """Numbers of the stages that `StageArrivals` leaves out when it computes arrivals upstream.
+        """Numbers of the aggregate's own stages, if they delay no other flow in the worst case; otherwise empty.
 
-        A stage is the packets of some flows at one server. In the worst case of the aggregate, all other flows go
-        first. So the aggregate's own stages delay no other flow. If a server on the path serves flows in
-        order of arrival, no stage is left out.
+        A stage is the packets of some flows at one server. If no server on the path serves flows in order of
+        arrival, all other flows go first in the worst case. `StageArrivals` then leaves out the aggregate's own
+        stages when it computes the arrival curves of the other flows.
         """
         orderless = not any(queue.server.is_fifo for queue in self.queues)
         return frozenset().union(*self.own_stages) if orderless else frozenset()
@@ -278,10 +285,11 @@ class PathAggregate:
         return max(flow.max_packet_bits for flow in self.flows)
 
     def arrival_for(self, flow: Flow) -> ArrivalCurve:
-        """Arrival curve of the aggregate at the first queue, if each packet of ``flow`` is released at the latest time.
+        """Arrival curve of the aggregate at the first queue, if the jitter delays each packet of ``flow`` by its maximum.
 
-        If a packet is released earlier, no packet is served later. So a service curve bounds the time from
-        the latest release of a packet to its departure.
+        All packets of ``flow`` are then delayed equally, so the flow keeps the arrival curve of its source. If a
+        packet is released earlier, no packet is served later. So delay bounds from this curve hold for the time from
+        the latest possible release of a packet to its departure.
         """
         if flow.release_jitter_s <= 0.0:
             return self.arrival
@@ -294,7 +302,7 @@ class PathAggregate:
     def wait_s(self, flow: Flow, hop: int) -> float:
         """Longest time that a packet of a flow waits at a hop before its transmission [s]; see `Queue.wait_s`.
 
-        At the first hop the wait counts from the packet's latest release; see `arrival_for`.
+        At the first hop the wait counts from the latest possible release of the packet; see `arrival_for`.
         """
         queue, bits = self.queues[hop], flow.min_packet_bits
         wait = self.propagation.arrivals.wait_s(queue, bits)

@@ -244,7 +244,10 @@ def _piece_crossing_s(slow: RateLatency, fast: RateLatency) -> float:
 
 
 def aggregate(arrivals: Sequence[ArrivalCurve]) -> ArrivalCurve:
-    """Arrival curve of an aggregate: the sum of the flows' arrival curves, with one bucket per slope."""
+    """Arrival curve of an aggregate: the sum of the flows' arrival curves.
+
+    The sum is piecewise linear and concave, so it is again a minimum of token buckets, one per slope.
+    """
     if len(arrivals) == 1:
         return arrivals[0]
     if not all(each.buckets for each in arrivals):
@@ -381,8 +384,9 @@ def fifo_leftover_service(
     proposition 6.4.1, after Cruz). If alpha is one bucket (burst b, rate r) and beta one rate-latency curve
     (rate R, latency T), ``theta = T + b/R`` leaves rate ``R - r`` and latency theta.
 
-    Otherwise up to three values of theta are tried: the times until the burst of the first bucket, the burst of
-    the last bucket, and all arrivals are served. The theta with the least delay of the flow ``own`` is kept.
+    Otherwise up to three values of theta are tried. Each is the time in which the queue serves a part of alpha: the
+    burst of its first bucket, the burst of its last bucket, or all arrivals (the delay bound of alpha). The result
+    is the curve that gives the least delay bound to the flow with the arrival curve ``own``.
     """
     if not cross_traffic.buckets:
         return ServiceCurve(())

@@ -8,9 +8,10 @@ A. Bouillard, *Trade-off between accuracy and tractability of network calculus i
 Performance Evaluation 153, 2022). The arrival curves of cross traffic are propagated from its sources, as in
 the other analyses.
 
-Packets that have departed by a date count whole. In addition, the line may have sent part of one more packet,
-up to all but its last bit. At the departure date of the packet of interest, there is no such part: the line
-has sent this packet completely, and nothing else meanwhile.
+The service curve bounds all bits that the line has sent by a date. The variables count only complete packets. But
+the line may also have sent part of one more packet, up to all but its last bit. So the counted bits may be one
+packet below the service curve. This does not hold at the departure of the packet of interest (the packet whose
+delay is maximised): the line has just sent this packet completely, and no part of another one.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ class Programme:
 
     @cached_property
     def last(self) -> QueueDates:
-        """Dates (points in time) of the last queue, which refer to the dates of the previous queues."""
+        """Dates (points in time) of the path's last queue; `QueueDates.before` has those of the previous queue."""
         return lp_dates(self.path)
 
     def delay_s(self, scale_s: float) -> float:
@@ -201,7 +202,7 @@ class QueueDates:
     order
         Pairs of dates at the input; the first date of a pair is never before the second.
     parts
-        Hop -> stages that leave the path after this hop.
+        Hop -> stages at this queue that leave the path after this hop; a stage is the packets of some flows.
     before
         Dates of the previous queue on the path; None for the first queue.
     """
@@ -224,7 +225,11 @@ class QueueDates:
 
     @cached_property
     def entering(self) -> Mapping[str | None, Mapping[int, StageNumbers]]:
-        """Stages (packets of some flows) that enter the path at this queue, by link of arrival and last hop on the path."""
+        """Stages (packets of some flows) that enter the path at this queue, as a nested mapping.
+
+        The first key is the link on which the packets arrive. The second key is the last hop that they share with
+        the path.
+        """
         return {
             link: {
                 hop: here
@@ -254,20 +259,27 @@ class QueueDates:
                 yield self.queue.links[link], partial(self.over_link, link)
 
     def entered(self, link: str | None, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Constraint terms for bits that enter the path over a link by a date, and leave the path after given hops."""
+        """Constraint terms for the bits that enter the path over a link by a date.
+
+        Only bits that leave the path after one of the hops ``leaving`` count. ``sign`` is the factor of the terms.
+        """
         hops = (hop for hop in self.entering[link] if hop in leaving)
         return [((self.hop, link, hop, date), sign) for hop in hops]
 
     def forwarded(self, leaving: Collection[int], date: int, sign: float) -> Terms:
         """Constraint terms for the bits that the previous queue of the path has sent to this queue by a date.
 
-        They are the bits that had arrived at the previous queue by its input date ``fifo[date]``.
+        These bits had arrived at the previous queue by its input date ``before.fifo[date]``, since queues keep the
+        order. Only bits that leave the path after one of the hops ``leaving`` count.
         """
         before = self.before
         return [] if before is None else before.arrived(leaving, before.fifo[date], sign)
 
     def arrived(self, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Constraint terms for all bits that arrived at this queue by a date, and leave the path after given hops."""
+        """Constraint terms for all bits that arrived at this queue by a date, over any link.
+
+        Only bits that leave the path after one of the hops ``leaving`` count.
+        """
         entered = [
             term for link in self.entering for term in self.entered(link, leaving, date, sign)
         ]
@@ -329,9 +341,9 @@ def _queue_dates(
 def maximise_age_s(
     constraints: Sequence[Constraint], date: int, unit_s: float, unit_bits: float
 ) -> float:
-    """Solve the programme: greatest age of a date that the constraints allow [s]; inf without a limit.
+    """Solve the programme: greatest age of ``date`` that the constraints allow [s]; inf if they set no limit.
 
-    The age of a date is the time from the date to the end. So the date `END` has the age 0.
+    The age of a date is the time from the date until the packet of interest has left the last queue (date `END`).
 
     Parameters
     ----------

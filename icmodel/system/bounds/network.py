@@ -244,7 +244,8 @@ def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
     Raises
     ------
     BoundsError
-        If a name is used twice, a path names no server, copies of a multicast differ, or servers form a cycle.
+        If a name is used twice, a path names an unknown server or one that cannot carry the flow's packets, copies
+        of a multicast differ, or servers form a cycle.
 
     Examples
     --------
@@ -271,7 +272,7 @@ def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
         cycle = " -> ".join(error.args[1])
         raise BoundsError(
             f"flows form a cycle of servers, {cycle}, so each delay depends on itself; give a flow "
-            "another route, or allow cycles by a fixed point"
+            "another route, or bound its delay by a fixed point (cyclic_fixed_point, --cycles fixed-point)"
         ) from None
 
 

@@ -148,7 +148,7 @@ def _class_at(server: Server, flow: Flow) -> int:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Plan of a stage (packets of some flows at one server) whose arrival curve is not known yet."""
+    """Stage (packets of some flows at one server) without its arrival curve, which `stage` adds."""
 
     number: int
     before: int | None
@@ -211,9 +211,9 @@ class Stage:
 class Queue:
     """Queue of one class at one server: its stages (groups of flows), joint traffic and service curves.
 
-    Each element of ``services`` alone is a valid service curve. A bound is computed for each element, and
-    the least bound counts. If the traffic selected one element in advance, an additional flow could lower a
-    bound.
+    Each element of ``services`` alone is a valid service curve. A bound is computed with each element, and
+    the least bound is used. No element is selected in advance by the traffic. Otherwise an additional flow could
+    change the selected element, and so lower a bound.
     """
 
     server: Server
@@ -239,10 +239,10 @@ class Queue:
 
     @cached_property
     def longest_waits(self) -> list[list[tuple[float, float]]]:
-        """For each service curve, points of the arrival curve with long waits, as pairs of time [s] and bits [b].
+        """For each service curve, points of the arrival curve at which bits wait long: pairs of time [s] and bits [b].
 
-        The first point is the burst. For a service curve of one piece, the second is the point with the longest
-        wait.
+        The first point is the burst. If the service curve has one piece, a second point follows: the point with the
+        longest wait of all.
         """
         points = self.arrival.breakpoints()
         return [
@@ -299,15 +299,16 @@ class Queue:
 class StageArrivals:
     """Arrival curves of sets of stages (packets of some flows at one server), each computed once.
 
-    If no server keeps an order between flows, the stages of the flow of interest can be left out
-    upstream. In the worst case of this flow, all other flows go first. Another flow then waits for at
-    most one packet of the flow of interest: the packet on the line. The other packets of the flow of
-    interest delay no flow on shared links.
+    The flow of interest is the flow whose delay is bounded. If no server on its path keeps an order between flows,
+    all other flows go first in its worst case. Another flow then waits for at most one of its packets: the packet
+    on the line. So the arrival curves of the other flows can be computed without the stages of the flow of
+    interest (``of_interest``).
 
     Parameters
     ----------
     look_back
-        For each stage, the number of upstream servers whose aggregate output gives an additional bound.
+        Number of servers, back from a stage towards the sources, at which the joint output of all its flows gives
+        an additional bound.
     """
 
     def __init__(self, look_back: int) -> None:
@@ -338,7 +339,7 @@ class StageArrivals:
     def of_stages(self, numbers: StageNumbers, of_interest: StageNumbers = _NONE) -> ArrivalCurve:
         """Joint arrival curve of several stages (packets of some flows) of one queue.
 
-        Stages in ``of_interest`` are left out upstream.
+        At the previous servers, the stages in ``of_interest`` do not count as cross traffic; see the class.
         """
         return self._of_stages(numbers, of_interest, self._look_back)
 
@@ -386,9 +387,10 @@ class StageArrivals:
     def _over_link_without(
         self, link: str | None, numbers: StageNumbers, left_out: int
     ) -> ArrivalCurve:
-        """Arrival curve of a link's traffic except one stage: the sum over all stages, less this stage.
+        """Arrival curve of the traffic over one link without the stage ``left_out``.
 
-        The sum is computed once for all stages. The line-rate bound still covers all stages.
+        It is the sum over all stages of the link, less this stage. The sum is computed once for all stages that are
+        left out in turn. The curve is also limited by the line rate, at which all stages together arrive.
         """
         own = self._stages[left_out].arrival.buckets
         if len(own) != 1:
@@ -483,15 +485,14 @@ class StageArrivals:
 
 
 def _is_least(wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: Queue) -> bool:
-    """Whether the output curve by packets is surely at most the output curve by bits.
+    """Whether the output curve by packets is surely at most the output curve by bits (both as in `_behind`).
 
-    A first-come-first-served queue leaves these packets no service until ``theta``, the delay bound of the
-    cross traffic alone. So the output by bits is at least ``arrival(t + theta) + longest``. The output by
-    packets is ``arrival(t + wait)``. Arrival curves are concave, so it is enough to compare the two outputs at
-    t = 0.
+    The output by packets is ``arrival(t + wait)``. The output by bits is at least ``arrival(t + theta) + longest``,
+    where theta is the delay bound of the cross traffic alone. The reason: until theta, a first-come-first-served
+    queue leaves these packets no service. Arrival curves are concave, so it is enough to compare both at t = 0.
 
-    The cross traffic is at least the arrival curve of the queue less ``arrival``. So theta is at least the
-    wait at any point of this lower limit.
+    Theta is replaced by a lower limit. The cross traffic is at least the arrival curve of the queue less ``arrival``.
+    So theta is at least the wait at any point of this difference. The limit is the longest wait at some points.
     """
     if not queue.is_fifo:
         return False

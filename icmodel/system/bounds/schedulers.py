@@ -204,9 +204,9 @@ def credit_based_service(
     So a class sends ``idleSlope * t`` within t, less the rise of its credit. Its credit is at least
     ``sendSlope * longest packet / line rate``.
 
-    The greatest credit c_max is derived from one moment: the latest start of a packet of a lower class (or of a
-    pause of the line) while no higher class had credit or a queue. Let C be the line rate, and l the longest
-    packet of a lower class. Let I and c_min be idle slope and least credit of a higher class with a shaper. Let
+    The greatest credit c_max follows from the longest time in which other classes keep a waiting class from sending.
+    This time begins with a packet of a lower class (or a pause of the line) that started while no higher class had
+    credit or waiting packets. Let C be the line rate, and l the longest packet of a lower class. Let I and c_min be idle slope and least credit of a higher class with a shaper. Let
     r and b be rate and burst of all higher classes without a shaper::
 
         c_max = idleSlope * (l - sum c_min + b) / (C - sum I - r)
@@ -214,7 +214,8 @@ def credit_based_service(
     Without b and r, c_max is the bound of Daigmorte, Boyer and Zhao (*Modelling in network calculus a
     TSN architecture mixing Time-Triggered, Credit Based Shaper and Best-Effort queues*, 2018; cited
     as H-bounds in arXiv 1901.04957, §III). The curve of a shaped class has the rate idleSlope and the latency
-    ``c_max / idleSlope``. If the class and higher classes together may request more than C, it has no curve.
+    ``c_max / idleSlope``. If the class and higher classes together may request more than C, the class is guaranteed
+    no service.
     """
     if own in slopes_bps:
         slope, credit = slopes_bps[own], _max_credit_bits(slopes_bps, line, own, traffic)

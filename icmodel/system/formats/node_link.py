@@ -161,7 +161,8 @@ def export_graph(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]
 def _stream(system: System, name: str, copies: list[Stream]) -> dict[str, object]:
     """Make the table of a stream for export, or a single table for all copies of a multicast set.
 
-    Every source is written as one sample per period. So message size, period and ``within`` are kept.
+    Whatever the traffic source, the table has a source of ``samples`` with one sample per period. The sample is as
+    large as a message. So message size, period and the time limit ``within`` are kept; the kind of source is not.
     """
     first = copies[0]
     multicast = first.multicast is not None
