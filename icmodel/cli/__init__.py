@@ -145,7 +145,8 @@ def icmodel(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code of the command.
 
-    By default, the command line of this process is run.
+    Without ``arguments``, the command line of this process is run. In the example, ``--solve`` has an unknown value. So
+    the command prints an error on standard error, and the exit code is 2.
 
     Examples
     --------
@@ -223,7 +224,7 @@ def report_unexpected(error: Exception, words: Sequence[str]) -> int:
 
 
 def with_option(sentence: str, words: Sequence[str]) -> str:
-    """Replace a parameter's name at the start of an error by the typed option.
+    """If an error begins with the name of a parameter, replace the name by the option that the user typed.
 
     Examples
     --------
@@ -241,7 +242,7 @@ def with_option(sentence: str, words: Sequence[str]) -> str:
 
 
 def usage_sentence(error: Exception, words: Sequence[str]) -> str:
-    """Return typer's error as one sentence. Its last words name the command that prints the help."""
+    """Return an error of typer as one sentence, ending with ``; `icmodel predict --help` lists the arguments``."""
     message: str = error.format_message()  # type: ignore[attr-defined]
     message = " ".join(message.split()).replace(". Did you mean", ", did you mean").rstrip(".?")
     context = getattr(error, "ctx", None)
@@ -261,9 +262,10 @@ def _fail(
     words: Sequence[str],
     mistakes: Sequence[Mistake] = (),
 ) -> int:
-    """Print an error on standard error; with ``--json`` also as a document on standard output.
+    """Print an error on standard error, and return the exit code ``code``.
 
-    In the document, ``where`` is the place in a file if the error names one, or the command.
+    With ``--json``, the error is also a JSON document on standard output. If the error names a place in a file, the key
+    ``where`` is this place, such as ``line 3, column 5``. Otherwise, it is the command.
     """
     if "--json" in words:
         place = _PLACE.search(sentence)

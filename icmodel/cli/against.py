@@ -45,7 +45,10 @@ Update = Annotated[
 
 
 class Earlier(NamedTuple):
-    """Earlier result of ``--against``: its file and its document. ``update`` is the option ``--update``."""
+    """Earlier result of ``--against``: its file and its JSON document.
+
+    If ``update`` is true (option ``--update``), the new result replaces the file.
+    """
 
     file: Path
     document: Mapping[str, Any]
@@ -84,9 +87,10 @@ def emit_judged(
     Parameters
     ----------
     subject : str
-        Name of the result, for the line that names its report.
+        Name of the use case or system. It begins the line that is printed after a report was written, such as
+        ``imaging: not met; the report is imaging.pdf``.
     show_text : callable
-        Prints the result as text.
+        Prints the result as text. It is called if neither JSON, a report nor a comparison is requested.
 
     Raises
     ------
@@ -327,11 +331,11 @@ class _Result:
     hashes : mapping
         Name of a dataset -> its SHA-256.
     required : mapping
-        Key of a requirement -> judged requirement. The key is the name of the requirement, and its
-        candidate, stream or device.
+        Judged requirements. A key is a tuple: name of the requirement, and the candidate, stream or
+        device that it judges.
     values : mapping
-        Key of a further predicted number -> its estimate. The key is the metric, and its candidate,
-        stream or device.
+        Estimates of all other predicted numbers. A key is a tuple: candidate, stream or device, and
+        name of the metric.
     """
 
     command: str
@@ -390,7 +394,11 @@ def _of_system(document: Mapping[str, Any]) -> Iterator[tuple[Key, Estimate]]:
 
 
 def _by_key(judged: Any, *before: str) -> dict[Key, _Required]:
-    """Index judged requirements by name, and by candidate, stream or device. A repeated key gets a number."""
+    """Return judged requirements as a dict. A key is the name of a requirement, and the place that it judges.
+
+    The place consists of the texts ``before``, such as the candidate, then the device or stream. If a key occurs
+    again, ``no. 2`` is added to its place, then ``no. 3`` and so on.
+    """
     found: dict[Key, _Required] = {}
     for one in judged:
         name, about = str(one["requirement"]["name"]), str(one["device"] or one["stream"])
@@ -412,7 +420,7 @@ def _required(judged: Mapping[str, Any]) -> _Required:
 
 
 def _estimates(document: Mapping[str, Any], *names: str) -> dict[Key, Estimate]:
-    """Read all estimates of a document. A key consists of the given names and the name of the metric."""
+    """Read all estimates in the top level of a JSON object, by key: ``(*names, metric)``."""
     return {
         (*names, metric): _estimate(value)
         for metric, value in document.items()

@@ -193,7 +193,11 @@ def calibrate(
 
 
 def exit_code(made: Calibration, *, has_target: bool) -> int:
-    """Return the exit code: the verdict on the use case. Without a use case, a missed target error is undecided."""
+    """Return the exit code of a calibration.
+
+    With a use case, the code stands for its verdict: 0 met, 1 not met, 3 undecided. Without one, it is 3 if there is a
+    target error and the calibration did not reach it, and 0 otherwise.
+    """
     verdict = made.result.progress.verdict
     if verdict:
         return EXIT_CODES[verdict]
@@ -250,7 +254,7 @@ def percent_text(ratio: float) -> str:
 
 
 def probe_section(probe: Probe) -> Section:
-    """Return a section with path, version and measured limits of icprobe."""
+    """Return a section with path and version of icprobe, and the limits that its self-check measured."""
     rows = [("path", str(probe.path)), ("version", probe.version)]
     for name, value in probe.instrument.items():
         try:
@@ -262,7 +266,7 @@ def probe_section(probe: Probe) -> Section:
 
 
 def probe_document(probe: Probe) -> dict[str, object]:
-    """Return the result of a check of icprobe as JSON: path, version and measured limits."""
+    """Return the result of a check of icprobe as JSON: path, version, and limits that the self-check measured."""
     return {
         "schema_version": 1,
         "probe": {"path": str(probe.path), "version": probe.version},
@@ -283,7 +287,10 @@ EARLY = 12
 
 @contextmanager
 def calibration_progress() -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that shows the state of a calibration on standard error: a bar on a terminal, or lines."""
+    """Context manager for a function that shows the progress of a calibration on standard error.
+
+    On a terminal, the function draws a bar. Otherwise, it prints lines.
+    """
     if not sys.stderr.isatty():
         yield PlainProgress()
         return
@@ -314,7 +321,7 @@ class PlainProgress:
     def __call__(self, state: Progress) -> None:
         """Print the lines for the current state of a calibration.
 
-        Until an error is known, print one line every `LINE_EVERY` runs.
+        Before the first fit, no prediction error is known. Then one line every `LINE_EVERY` runs shows the progress.
         """
         lines = step_lines(state)
         self._scored = self._scored or bool(state.scores)
@@ -326,9 +333,10 @@ class PlainProgress:
 
 
 def step_lines(state: Progress) -> list[str]:
-    """Return the lines of progress after a run: the model's error, or a warning about disturbed first runs.
+    """Return the lines to print after a measured run; after most runs, there are none.
 
-    After most runs, there is nothing to print.
+    After each new fit, a line states the prediction error of the model. If the hypervisor disturbed most of the first
+    `EARLY` runs, a line warns that these runs are not used.
     """
     if state.scores:
         errors = ", ".join(

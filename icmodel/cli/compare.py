@@ -119,14 +119,16 @@ def compare(
     ends with an error.
 
     With --usecase, every interconnect is a row: 1 to 200 Gb/s Ethernet with TCP, UDP and ZeroMQ,
-    RoCE, InfiniBand and RapidIO. A row has a verdict and its basis. If the verdict is undecided, the
-    row also has the measurement that would decide. The rows use all bundled datasets, or only those
-    of --dataset. Exit codes: 0 at least one interconnect meets all requirements, 1 none does, 3 undecided.
+    RoCE, InfiniBand and RapidIO. A row has a verdict and its basis (kind of evidence). If the verdict
+    is undecided, the row also has the measurement that would decide. The rows use all bundled
+    datasets, or only those of --dataset. Exit codes: 0 at least one interconnect meets all
+    requirements, 1 none does, 3 undecided.
     -o FILE writes a table or JSON, or a report with a one-page summary (.pdf, .html, .md).
 
-    With --rates, the interconnects are ranked at these line rates in four classes: carries the use case,
-    only the hosts are undecided, measured hosts fail, impossible. Each row has the headroom, the least
-    number of cores for the use case, and the reason in one sentence.
+    With --rates, the interconnects at these line rates are ranked, the best first, in four classes:
+    "carries" meets the use case, "hosts open" has a sufficient wire but undecided hosts, "hosts fail"
+    has a sufficient wire but too slow hosts, "impossible" has a too slow wire. Each row has the
+    headroom (share of goodput to spare), the least number of cores for the use case, and the reason.
 
     \b
     icmodel compare --protocol tcp,udp --payload "1472 B"

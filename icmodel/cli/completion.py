@@ -112,7 +112,7 @@ def walk(top: object) -> Iterator[Command]:
 
 
 def offered_values() -> dict[str, tuple[str, ...]]:
-    """Return the values that completion offers, by option or by placeholder of an argument."""
+    """Return the values that completion offers, by option (``--dataset``) or placeholder of an argument (``DATASET``)."""
     from icmodel.dataset import VARIANTS, catalogue, load
     from icmodel.system import system_names
     from icmodel.usecase import load_usecase, usecase_names
@@ -159,7 +159,10 @@ def sentence(text: str) -> str:
 
 
 def options_by_values(commands: tuple[Command, ...]) -> dict[tuple[str, ...], list[str]]:
-    """Group options with equal offered values. An option is written with its command: ``icmodel predict:--dataset``."""
+    """Group the options that offer the same values: values -> options, each with its command.
+
+    An option is written as in ``icmodel predict:--dataset``.
+    """
     places: dict[tuple[str, ...], list[str]] = {}
     for command in commands:
         for option in command.options:
@@ -356,7 +359,10 @@ def fish_script(commands: tuple[Command, ...]) -> str:
 
 
 def fish_values(values: tuple[str, ...]) -> str:
-    """Return the arguments of fish's ``complete`` for the given values, and for files if `FILES` is among them."""
+    """Return the options of fish's command ``complete`` that offer the given values.
+
+    If `FILES` is among the values, fish also offers file names.
+    """
     names = " ".join(value for value in values if value != FILES)
     shown = f"-a {shlex.quote(names)}" if names else ""
     return f"{'-F' if FILES in values else '-f'} {shown}".rstrip()

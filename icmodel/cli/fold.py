@@ -101,10 +101,12 @@ class FoldOptions:
 def fold(
     *, records: Records, output: Folder = None, options: FoldOptions, as_json: AsJson = False
 ) -> None:
-    """Make a dataset from records: group repeats, compare environments, and account for every record.
+    """Make a dataset from records of icprobe (one record per run), and report the outcome of each record.
 
-    A flag of a run marks a fault. Affected metrics are left out. Held-out runs have a file of their own.
-    The folder keeps the records. To rebuild a dataset from its records, give only its folder.
+    Repeats of the same run become one row. Runs of different hosts or software are an error, unless
+    --apart makes the difference an option axis of the dataset (--apart kernel). A flag of a run marks a
+    fault; the affected metrics are left out. Runs held out for validation have a file of their own. The
+    folder keeps the records. To rebuild a dataset from its records, give only its folder.
 
     \b
     icmodel fold records.jsonl -o my-lab --line-rate "1 Gb/s"

@@ -203,7 +203,10 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
 
 
 def _work_sections(work: Sequence[OwnWork]) -> list[Section]:
-    """Return two tables: a tool's own time per frame, and the icmodel options for this time."""
+    """Return two sections: the time that a measuring tool itself adds to each frame, and options with this time.
+
+    The options are ``--app-send``, ``--app-recv`` and their forms per byte, for ``icmodel predict``.
+    """
     if not work:
         return []
     rows, options = [], []

@@ -236,7 +236,7 @@ def check_workers(workers: int | None, cluster: str | None) -> None:
 
 
 def client_of(cluster: str | None) -> AbstractContextManager[Any]:
-    """Connect to the scheduler of a cluster. Without an address, the context yields None.
+    """Context manager for a client of the Dask scheduler at the address ``cluster``; for None, its value is None.
 
     Raises
     ------
@@ -299,9 +299,9 @@ with_masthead = expand_options(MastheadChoice, "head")
 def page_writers(
     answer: Callable[[], Answer], output: Path | None, masthead: Masthead
 ) -> dict[str, Writer]:
-    """Return, for each file extension of a report, the function that writes the report.
+    """Return, for each file extension of a report, the function that writes the report to a path.
 
-    The report prints the file name of ``output``.
+    A file is first written under a temporary path. So the report names ``output``, not that path.
     """
     from icmodel.report import PAGE_FILES, report_bytes
 

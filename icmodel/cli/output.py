@@ -68,8 +68,8 @@ class Answer(NamedTuple):
     files : mapping of file extension to writer
         Writers of further file formats.
     estimates : callable, optional
-        Makes a document with estimates and used rows. The further sheets of an XLSX file show them. Default: the
-        document for ``--json``.
+        Makes the document for the sheets of an XLSX file after the first one: intervals, basis and sources. Default:
+        the document for ``--json``.
     """
 
     sections: Callable[[], Iterable[Section]]
@@ -228,7 +228,8 @@ _PIECE = re.compile(r"[^ _/,-]+[_/,-]*[ ]?|[_/,-]+[ ]?|[ ]")
 def fit_to_width(table: Table[str], width: int) -> Table[str] | None:
     """Narrow a table to ``width`` characters by wrapping the texts in its cells. Return None if this is impossible.
 
-    The widest column is narrowed first. Numbers, and pieces of text (`_PIECE`), are not broken.
+    The widest column is narrowed first. Numbers are not broken. Texts break only after a space, underscore, hyphen,
+    slash or comma.
 
     Examples
     --------
@@ -322,7 +323,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_new(path: Path, text: str, command: str) -> None:
-    """Write the start of a user's own file, and print the command to run next. An existing file is not overwritten."""
+    """Write a template for the user to edit, and print the command to run next. An existing file is not overwritten."""
     if path.exists():
         raise ReportError(f"{path} already exists: choose another name, or name a file with -o")
     with replacing(path) as beside:
@@ -380,9 +381,10 @@ def check_file(path: Path, extensions: Iterable[str]) -> None:
 
 @contextmanager
 def progress_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function that draws a progress bar on stderr, or None if stderr is not a terminal.
+    """Context manager for a function ``(done, total)`` that draws a progress bar on stderr.
 
-    The arguments of the function are the numbers of finished points and of all points.
+    ``done`` is the number of finished items, and ``total`` the number of all items. If stderr is not a terminal, the
+    value is None in place of a function.
     """
     if not sys.stderr.isatty():
         yield None
@@ -397,7 +399,7 @@ def progress_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def model_with_progress(data: Dataset, variant: str | None, *, cache: bool) -> Iterator[Model]:
-    """Yield a model. On a terminal, a bar shows the progress of the model's fits."""
+    """Context manager for a model. On a terminal, a bar shows the progress while the model is fitted."""
     from icmodel.model import Model  # not needed by commands that only show data
 
     if (variant or data.default_variant) != "hybrid":
@@ -418,9 +420,9 @@ def best_variant(data: Dataset) -> tuple[str, str]:
 
 @contextmanager
 def interruptible(advice: str) -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP like Ctrl-C. So icmodel ends its child processes before it exits.
+    """Context manager that handles SIGTERM and SIGHUP like Ctrl-C, so that icmodel ends its child processes.
 
-    An interruption prints ``advice``.
+    If the block is interrupted, ``advice`` is printed, for example how to continue.
     """
 
     def stop(number: int, _: object) -> None:

@@ -309,9 +309,9 @@ def short_sections(prediction: Prediction, *, more: bool = True) -> Iterator[Sec
 
 
 def shown_metrics(prediction: Prediction) -> dict[str, Estimate]:
-    """Return the metrics of a short answer: for each slot, the first metric with a value.
+    """Return the metrics of a short answer: for each slot (line of the answer), the first metric with a value.
 
-    The latency of a message exists only on request. Then it is shown even if it is unknown.
+    The latency of a whole message is predicted only on request. Then it is shown even if it is unknown.
     """
     known = {
         name: one

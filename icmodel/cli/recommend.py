@@ -55,12 +55,13 @@ def recommend(
 ) -> int:
     """Search for designs of a system that meet all requirements, and for the fewest changes needed.
 
-    The table [choices] of the system file lists the allowed choices. Without this table, the choices
-    are the measured protocols and numbers of cores, and aligned payloads (their last packet is full).
-    Every design is scored, and the best designs are predicted in full. The answer shows the
-    Pareto-optimal designs in CPU, latency, headroom, number of interfaces and cost. It also shows the
-    fewest changes that make the file's own design meet all requirements. Exit codes: 0 a design surely
-    meets all requirements, 3 a design may meet them, 1 no design meets them.
+    A design is the system with one value for each choice, such as protocol, payload and cores. The table
+    [choices] of the system file lists the allowed values. Without this table, they are the measured
+    protocols and numbers of cores, and aligned payloads (their last packet is full). A quick estimate
+    ranks all designs, and the best ones are predicted in full. The answer shows the Pareto-optimal
+    designs in CPU, latency, headroom, number of interfaces and cost. It also shows the fewest changes
+    after which the design in the file meets all requirements. Exit codes: 0 a design surely meets all
+    requirements, 3 a design may meet them, 1 no design meets them.
 
     -o FILE writes .json, .txt or .xlsx, or a report with a one-page summary: .pdf, .html or .md.
     --workers predicts designs in processes, --cluster on a Dask cluster; the answer is the same.
@@ -154,9 +155,9 @@ def sections(found: Recommendation) -> Iterator[Section]:
 
 
 def front_table(found: Recommendation) -> Table[str]:
-    """Return the table of recommended designs, sorted by CPU.
+    """Return the table of recommended designs, the least CPU load first.
 
-    If the file's own design meets all requirements, it comes first.
+    If the design in the system file meets all requirements, it is the first row.
     """
     from icmodel.report import recommendation as words
 

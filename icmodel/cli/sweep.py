@@ -217,7 +217,8 @@ def sweep(
 def grid_sections(grid: Grid, *, every: bool) -> Iterator[Section]:
     """Yield a sweep as a table with a row for each point.
 
-    If ``every`` is false, only the first points are shown. Without requested metrics, only the main metrics are shown.
+    If ``every`` is false, only the first points are shown. If the user requested no metrics, the columns are the main
+    metrics.
     """
     attributes = grid.answers.attrs
     yield Section("", (f"{attributes['dataset']}, variant {attributes['variant']}",))
@@ -263,7 +264,8 @@ def _text(name: str, value: object) -> str:
 def _estimate_text(name: str, estimate: tuple[Any, ...], *, marked: bool) -> str:
     """Return a predicted value as text, with as many digits as its interval supports.
 
-    If ``marked`` is true, the text has room for the mark of an extrapolated value.
+    If ``marked`` is true, a last character follows: `MARK` for an extrapolated value, a space for others. So the digits
+    of a column stay aligned.
     """
     value, low, high, basis = estimate
     text = "–" if math.isnan(value) else estimated(name, Estimate(value, low, high, ""))
@@ -297,7 +299,7 @@ def write_grid_workbook(columns: Columns, path: Path, progress: Progress | None 
 
 
 def _chart(columns: Columns) -> Chart | None:
-    """Return charts of goodput, mean times and CPU over the swept parameter.
+    """Return the charts of a sweep: goodput, mean of each latency, and CPU, over the swept parameter.
 
     Returns None if several parameters were swept, or if the swept parameter is not numeric.
     """

@@ -241,7 +241,7 @@ def check(name: SystemName, *, as_json: AsJson = False, output: Output = None) -
     """Check a system for unconnected parts, contradictions, overloaded ports and routing cycles.
 
     Exit codes: 2 the system is unconnected or contradictory, 1 a port is overloaded, 0 otherwise.
-    A cycle of ports is reported, but does not change the exit code.
+    A routing cycle (the routes of several streams form a ring of ports) is only reported.
 
     \b
     icmodel system check imaging

@@ -133,8 +133,8 @@ def validate_rows(
     Each kind of fold leaves out different rows: one point at a time, one curve, the rows beside a break
     (jump) in a curve, or the held-out runs of a campaign. The answer shows the errors by metric and
     region, the share of rows inside their 90 % intervals, the noise between repeats, and the worst
-    points. Only measured and tabulated rows are fitted and scored. A metric with fewer than 30 such rows
-    is not scored.
+    points. Only measured rows, and rows from published tables (tabulated), are fitted and scored. A
+    metric with fewer than 30 such rows is not scored.
 
     -o FILE writes tables, or a report with a one-page summary: .pdf, .html or .md. --workers computes
     folds in processes, --cluster on a Dask cluster; the scores are the same.
