@@ -167,8 +167,8 @@ WRONG = [
     ("switches = 1\n\n", 'other_goodput = "1 Gb/s"\n\n', "endpoints is 1"),
     ('= "tcp"            ', '= "dccp" ', "default_candidate is 'dccp'.*name one of tcp, udp"),
     ("[candidates.scenarios.video]", "[candidates.scenarios.audio]", "'audio'.*one of video"),
-    ('interconnect = "rest"', 'interconnect = "12 ms"', "add up to 45 ms of 50 ms"),
-    ('interconnect = "rest"', 'interconnect = "22 ms"', "add up to 55 ms of 50 ms"),
+    ('interconnect = "rest"', 'interconnect = "12 ms"', "add up to 45 ms, but its total is 50 ms"),
+    ('interconnect = "rest"', 'interconnect = "22 ms"', "add up to 55 ms, but its total is 50 ms"),
     ('capture = "33 ms"', 'capture = "33 B"', "'33 B' has the unknown unit"),
     (
         "schema_version = 1",

@@ -27,7 +27,7 @@ from icmodel.frozen import FrozenMapping
 from icmodel.table import html_table
 
 PUBLISHED = ("appendix-h", "corrected")
-"""Variants of the model that interpolate the benchmarked curves, as in IC2012."""
+"""Variants of the model that interpolate measured curves, as "High speed local area interconnects" (IC2012) does."""
 VARIANTS = (*PUBLISHED, "hybrid")
 """Names of all variants of the model; each dataset names its default variant."""
 SCHEMA_VERSION = 1
@@ -130,11 +130,11 @@ class Dataset:
         return f"Dataset({text if len(text) < LONG else f'{text[:LONG]}…'})"
 
     def _repr_html_(self) -> str:
-        """Return the facts of the dataset as a table for a notebook."""
+        """Return a table for a notebook: interconnect, protocols, rows, metrics, options, source and licence."""
         return self.html_facts(self.title)
 
     def html_facts(self, title: str) -> str:
-        """Return the facts of the dataset as an HTML table under a title."""
+        """Return the facts of the dataset (see `_repr_html_`) as an HTML table under a title."""
         link = self.interconnect
         rate = "" if link.line_rate_bps is None else units.format_bps(link.line_rate_bps, 4)
         axes = (f"{axis} ({', '.join(self.option_values(axis))})" for axis in self.option_axes)
@@ -313,7 +313,7 @@ class Dataset:
         return {axis: value for axis, value in options if value}
 
     def changed_options(self, options: Mapping[str, str]) -> dict[str, str]:
-        """Return the given options that differ from the default of their axis."""
+        """Return those of the given options whose value is not the default, or whose axis the dataset does not have."""
         return {
             axis: value
             for axis, value in options.items()

@@ -50,8 +50,8 @@ _ONE_DIGIT = re.compile(r"(.+_p)([1-9])_s")
 class Point(NamedTuple):
     """One row of points.csv, in SI units; ``None`` for an empty cell.
 
-    Points are named tuples, since a dataset has thousands of them.  Making a frozen dataclass takes three times as
-    long.
+    A dataset has thousands of points, so a point is a named tuple: a frozen dataclass takes three times as long to
+    make.
     """
 
     line: int
@@ -151,7 +151,10 @@ def _cells(path: Path, body: bytes) -> tuple[list[str], list[list[str]]]:
 def _points(
     rows: list[list[str]], option_axes: tuple[str, ...], width: int, path: Path
 ) -> Iterator[Point]:
-    """Convert rows of texts to points.  Each column is parsed as a whole, and equal texts in a column only once."""
+    """Convert rows of texts to points.
+
+    To save time, whole columns are parsed instead of single rows, and equal texts in a column only once.
+    """
     for number, cells in enumerate(rows, start=FIRST_LINE):
         if len(cells) != width:
             raise DatasetError(

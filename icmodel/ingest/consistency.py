@@ -46,7 +46,7 @@ REPEATS = 2.0
 ROUNDING = 1.005
 """Greatest ratio of a value to its bound that is accepted without a remark.
 
-Frames that lie partly outside a measurement window may count in full.
+It may exceed 1 a little, since frames that lie partly outside a measurement window may count in full.
 """
 CLOCK = 1.02
 """Greatest ratio of a value to its bound that is accepted with a remark.
@@ -337,11 +337,11 @@ TIMES = ("_mean_s", "_p50_s", "_min_s")
 NEAREST = 5
 """A number is compared with a line through this many payloads of other files: those nearest to its own payload."""
 REACH = 4.0
-"""The line through other files is extrapolated up to this factor beyond their least and greatest payloads."""
+"""The line through other files is used from (their least payload) / REACH to (their greatest payload) × REACH."""
 LEAST_PAYLOADS = 3
 """Least number of payloads for a line through other files; with fewer, only runs of equal payload are compared."""
 CLEAR = 3.0
-"""A file gets a remark only if its log deviation is more than this many times the scatter of the other files."""
+"""A file gets a remark only if its deviation, as a log of a ratio, is more than this many times the others' median."""
 SCATTER_FILES = 3
 """The scatter of a metric is estimated only from at least this many other files."""
 AGREE = 0.75

@@ -465,7 +465,7 @@ MEANINGS = {
 ADDED_AXES = {"hosts": "unnamed", "tool": "unnamed", "streams": "unsaid"}
 """Option axes that are added only if their values differ, each with the value for results that state no value."""
 WEAKEST = ("measured", "tabulated", "stated", "derived")
-"""Bases of numbers, the strongest first; a point gets the weakest basis of its numbers."""
+"""Bases (kinds of evidence) of numbers, the strongest first; a point gets the weakest basis of its numbers."""
 Kind = tuple[str | None, str]
 """Kind of a number: its protocol and its metric."""
 

@@ -179,7 +179,8 @@ def merge(first: Labels, second: Labels, who: str) -> Labels:
     Raises
     ------
     RecordError
-        If the labels contradict each other; ``who`` names the origin of ``second`` in messages.
+        If the labels contradict each other. Its message names ``who``, such as "the label of the file", as the origin
+        of ``second``.
     """
     filled: dict[str, object] = {}
     for part in fields(Labels):

@@ -44,7 +44,10 @@ OF_DEVICES = ("received_goodput_bps", "sent_goodput_bps")
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """A number computed from other numbers; the suffix of ``name`` gives the SI unit of ``value``."""
+    """A number computed from other numbers by ``formula``, such as ``picture.goodput_bps``.
+
+    The ending of ``name`` is the SI unit of ``value``: ``bps`` for b/s, ``s`` for seconds.
+    """
 
     name: str
     value: float
@@ -166,7 +169,7 @@ def _derive_budget(
             if rest < 0 or (rest > 0 and len(times) == len(budget.parts)):
                 raise UseCaseError(
                     f"the parts of the budget {budget.name} add up to "
-                    f"{units.format_seconds(float(total - rest))} of "
+                    f"{units.format_seconds(float(total - rest))}, but its total is "
                     f'{units.format_seconds(float(total))}: make both equal, or set one part to "rest"'
                 )
             taken = " − ".join(units.format_seconds(float(t)) for t in (total, *times.values()))
@@ -335,7 +338,7 @@ def _add(
 
 
 def exact(value: float) -> Fraction:
-    """Return the exact value of a float's shortest decimal form, so that 50 ms − 33 ms is exactly 17 ms."""
+    """Return the decimal number that a float prints as, without rounding, so that 50 ms − 33 ms is exactly 17 ms."""
     return Fraction(repr(value))
 
 

@@ -130,7 +130,7 @@ class ImageStream(Produced):
 
     @property
     def picture(self) -> Message:
-        """One picture of the stream as a `Message`; the camera is assumed to capture it during one period."""
+        """One picture as a `Message`: its size [B], and 1 / rate, the time assumed for its capture by the camera."""
         return Message(self.width_px * self.height_px * self.depth_bits / 8, 1 / self.rate_hz)
 
 
@@ -541,7 +541,7 @@ class UseCase(Document):
         if name not in handled:
             verb = "sends" if sending else "receives"
             raise ValueError(
-                f"the requirement {limit.name!r} is for the stream {name!r} at {device.name}, but it is not "
-                f"among the streams that {device.name} {verb}: add it to {verb}, or remove device"
+                f"the requirement {limit.name!r} is for the stream {name!r} at {device.name}, but {name!r} is not "
+                f"among the streams that {device.name} {verb}: add the stream to {verb}, or remove device"
             )
         return self.connections(name, handled[name])

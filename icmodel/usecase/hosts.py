@@ -206,7 +206,7 @@ def _needed_interfaces(
 
 
 Packed = list[tuple[int, Fraction, dict[str, int]]]
-"""Groups of interfaces with equal loads: number of interfaces, free size of each, and load of each."""
+"""Groups of interfaces with equal loads: number of interfaces, size still free on each, and load of each."""
 
 
 def _packed(pieces: list[_Piece], size: Fraction) -> Packed:

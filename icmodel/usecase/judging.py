@@ -109,7 +109,7 @@ class Criterion:
 
 
 def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: Model) -> Finding:
-    """Judge one requirement of a candidate. If its stream has no prediction, the bounds of theory are used."""
+    """Judge one requirement of a candidate by the prediction of its stream; without one, by the bounds of theory."""
     requirement, metric, stream = criterion.requirement, criterion.limit.metric, criterion.stream
     device, streams = criterion.limit.device or "", criterion.streams
     answer = answers.get(stream)
@@ -176,10 +176,10 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
 def of_last_frame(
     latency: Estimate, goodput: Estimate, samples_bytes: float, scenario: Scenario
 ) -> Estimate:
-    """Return the latency of all samples of a connection.
+    """Return the time until all samples of a connection have arrived.
 
-    It is the latency of a frame plus the time from the first frame to the last. This time follows from the predicted
-    goodput of the stream [b/s], which may be less than the requested goodput.
+    It is the latency of a frame plus the time from the first frame to the last: the bits of all frames but the first,
+    divided by the predicted ``goodput``. If one frame holds the samples, the result is ``latency``.
     """
     frames = math.ceil(samples_bytes / scenario.payload_bytes)
     if frames <= 1 or math.isnan(latency.low):
@@ -487,9 +487,10 @@ def _from_round_trip(statistic: str, known: StreamBounds) -> Estimate | None:
 
 
 def _between_bounds(statistic: str, known: StreamBounds, reason: str) -> Estimate:
-    """Estimate a missing latency statistic by its tightest guaranteed bounds.
+    """Estimate a missing latency statistic (such as p99) by the tightest bounds that surely hold.
 
-    The value is the upper bound (worst case). Without an upper bound, the estimate has no value.
+    For example, p50 is at most a predicted p99, and at least theory's minimum. The value is the upper bound (worst
+    case). Without an upper bound, the estimate has no value.
     """
     lower: list[Bound] = []
     if known.least_latency_s is not None:

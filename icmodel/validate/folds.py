@@ -31,7 +31,7 @@ from icmodel.scenario import Options, Scenario
 from icmodel.tables.wire import Wire
 
 SCORED_BASES = ("measured", "tabulated")
-"""Bases of the rows for training and tests: numbers of single runs, or of a table of runs."""
+"""Bases (kinds of evidence) of the rows for training and tests: numbers of single runs, or of a table of runs."""
 LEAST_ROWS = 30
 """A metric is scored only if it has at least this many rows; other metrics are listed as having too few rows."""
 IN_OVERLOAD = "overload"

@@ -23,7 +23,7 @@ from icmodel.validate.folds import Key, place
 CLOSE = 1e-9
 """Relative tolerance for rounding, by which intervals are widened before a row is tested."""
 FAR = 3.0
-"""A value is far outside if its distance from the prediction exceeds this multiple of the half-width on its side."""
+"""A value is far outside its interval if it is more than this many times as far from the predicted value as the end."""
 NORMAL_95 = 1.959963984540054
 """Quantile of the normal distribution at 97.5 %, for two-sided 95 % intervals."""
 TRUTH_IS_ZERO = "the value of the row is 0, so it has no relative error"
@@ -174,7 +174,10 @@ def _scale(point: Point) -> float:
 
 
 def coverage(covered: Sequence[bool]) -> Coverage | None:
-    """Compute the coverage from flags, one for each test row with an interval; ``None`` without flags."""
+    """Compute the coverage. ``covered`` tells for each test row with an interval whether the row lies inside.
+
+    Without such rows, the result is ``None``.
+    """
     n, inside = len(covered), sum(covered)
     if not n:
         return None

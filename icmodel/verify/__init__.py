@@ -60,7 +60,8 @@ class VerifyOptions:
     variant : str, optional
         Variant of the model; the dataset's own by default.
     slower, members : float, int, optional
-        Slowdown of the lab system, and greatest number of devices in a group; by default values that fit this machine.
+        The copy of the system in the lab divides all rates by ``slower``, and keeps at most ``members`` devices of each
+        group. Default: values that fit this machine.
     repeats : int
         Required number of valid passes (runs of all streams), up to `MOST_REPEATS`; 0 to predict without measuring.
     times : Times
@@ -112,7 +113,7 @@ def verify(
     folder : str or Path
         Folder for the prediction and the records.
     options : VerifyOptions, optional
-        Options; by default five passes of a lab system that fits this machine.
+        Options; by default five passes (runs of all streams) of a copy of the system that fits this machine.
     probe : Path, optional
         Path of icprobe; by default the installed one.
     watch : callable, optional
@@ -181,7 +182,7 @@ def verify(
 
 
 def _settings(system: System, lab: LabSystem, options: VerifyOptions) -> dict[str, object]:
-    """Collect the settings that must stay unchanged when a verification is continued."""
+    """Collect the settings of a verification: a folder can be continued only with the settings stored in it."""
     sent = [
         [
             stream.name,

@@ -42,7 +42,7 @@ class Compared:
     measured : tuple of float
         Measured values, one per pass.
     step : float
-        Resolution of the measurement: the change that one frame causes.
+        Resolution of the measurement: the change of the metric if one frame more is counted; 0 for times and cores.
     why : str
         Evidence for the prediction, or the reason why there is no prediction.
     """
@@ -197,7 +197,8 @@ def devices(
 ) -> dict[str, Compared]:
     """Compare the predicted and measured busy cores of each device, summed over the processes of its streams.
 
-    The hosts of the lab share cores, so only the CPU time of processes can be attributed to a host.
+    Only the CPU time of processes is compared. The hosts of the lab share cores, so other CPU time, such as that of
+    interrupts, cannot be attributed to one host.
     """
     found = {}
     for device in system.devices:

@@ -19,9 +19,9 @@ OPTIONS = {("nagle", "off"): "--no-nagle"}
 LAB_BUFFER_BYTES = 131072.0
 """Buffer of a switch's port in the lab [B] (calibration/src/lab/shaping.rs)."""
 BURST_S, FRAME_BYTES = 1e-3, 38
-"""Depth of the token bucket of a lab link, as a time [s], and overhead of a packet's frame [B].
+"""Depth of the token bucket that limits a lab link, as a time [s], and overhead of a packet on the wire [B].
 
-The depth is at least two packets with this overhead (calibration/src/lab/shaping.rs)."""
+The depth is at least two packets of the MTU with this overhead (calibration/src/lab/shaping.rs)."""
 PACKET_S = 7e-6
 """Assumed core time per packet, at each port on the path and at the receiving host [s]."""
 SPIN_S = 250e-6

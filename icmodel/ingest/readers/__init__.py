@@ -1,6 +1,6 @@
 """Readers: one module for each tool, and functions that find the runs of each tool in a text.
 
-To add a reader, add a module with the names of `Reader` to this package, and an entry to ``_MODULES``.
+To add a reader, add a module to this package that defines the names in the class `Reader`, and list it in ``_MODULES``.
 """
 
 from __future__ import annotations
@@ -120,7 +120,10 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
 def _recognised(
     source: Source, streams: Sequence[str], tool: str | None
 ) -> list[tuple[Reader, Source]]:
-    """Find the runs in the texts of a file, each with the reader of its tool. Decimal commas become points."""
+    """Find the runs in the texts of a file, each with the reader of its tool.
+
+    ``streams`` are the texts, one for each source of lines. If a text has decimal commas, they become points.
+    """
     names = [tool] if tool is not None else list(READERS)
     runs = []
     for text in streams:

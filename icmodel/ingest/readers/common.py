@@ -49,8 +49,8 @@ class Layout(NamedTuple):
     start
         Pattern of the line that begins a run; ``None`` if the reader takes a file as a whole.
     holds
-        Pattern of a line that a run must contain before the next run may begin. Client and server may both print their
-        headings before this line.
+        Pattern of a line that each run has. A line that matches ``start`` begins a new run only after such a line,
+        since client and server may both print their headings before it.
     thousands
         Whether the tool prints commas between thousands.
     """

@@ -98,7 +98,7 @@ The tolerance allows for parallel streams that do not end at the same time.
 CSV_SLACK = 0.02
 """Relative tolerance between the printed rate and the quotient of bytes and seconds in CSV.
 
-CSV prints the requested duration, not the measured one.
+They differ, since the seconds in CSV are the requested duration, and the rate is computed from the measured one.
 """
 DIGITS = 3
 """The printed gap between datagrams gives the load only if the gap has at least this many significant digits."""

@@ -61,9 +61,9 @@ _MULTITHREADED = (3, 16)
 DEFAULT_BPS = 2.0**20
 """Default rate limit of UDP in iperf3 [b/s] (its manual)."""
 OMITTED = 1.5
-"""Greatest plausible ratio of received to sent data with iperf3's option -O.
+"""Greatest plausible ratio of received to sent data with iperf3's option -O, which omits the first seconds.
 
-Packets in flight count only at the receiver.
+It exceeds 1, since packets in flight at the end of the omitted seconds count only at the receiver.
 """
 SLACK = 2e-3
 """Relative tolerance between a printed rate and the quotient bytes / seconds; their time windows may differ."""
@@ -370,7 +370,10 @@ class _Direction:
         ]
 
     def cpu(self) -> list[Number]:
-        """Read the CPU utilisation of both processes; a server does not know the client's CPU, and prints 0."""
+        """Read the CPU utilisation of both processes.
+
+        A server prints 0 for the client's CPU, which it does not know, so this 0 is left out.
+        """
         block = table(self.end, "cpu_utilization_percent")
         numbers = []
         for name, sends in (("host", self.local_sends), ("remote", not self.local_sends)):

@@ -476,7 +476,11 @@ class _Omni:
 
 @dataclass(slots=True)
 class _Table:
-    """Classic table of a netperf test: rows of numbers, units in the head, and netperf's warning about confidence."""
+    """Classic table of a netperf test: its rows of numbers, and the units in its head.
+
+    ``quality`` is a reason for lower trust if netperf warns that it did not reach the requested confidence; otherwise
+    empty.
+    """
 
     test: Test
     rows: Sequence[Sequence[str]]
