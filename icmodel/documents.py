@@ -278,8 +278,8 @@ def toml_text(document: Mapping[str, object]) -> str:
 def _table_lines(path: tuple[str, ...], table: Mapping[str, Any], header: str) -> Iterator[str]:
     """Yield the TOML lines of a table: its values, then inner tables, then lists of tables.
 
-    ``header`` is ``[{}]`` for a table and ``[[{}]]`` for an item of a list of tables. A table that
-    holds only tables has no header line.
+    ``header`` is the template of the header line: ``[{}]`` for a table, ``[[{}]]`` for an item of a list of tables. A
+    table that holds only tables has no header line.
     """
     tables = {key: value for key, value in table.items() if isinstance(value, Mapping)}
     lists = {key: value for key, value in table.items() if _is_list_of_tables(value)}

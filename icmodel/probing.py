@@ -286,9 +286,9 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def until_stdin_ends(serve: Sequence[str]) -> list[str]:
-    """Make a command that runs the command ``serve`` until its standard input ends.
+    """Wrap the command ``serve``, an ``icprobe serve``, so that it ends when its standard input ends.
 
-    ``serve`` is the command line of an ``icprobe serve``. So it ends with the process that started it.
+    So it ends with the process that started it, even if that process is killed.
     """
     return ["sh", "-c", RESPONDER.format(serve=shlex.join(serve))]
 

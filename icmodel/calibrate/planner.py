@@ -107,10 +107,10 @@ class Planner:
     def opening(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
         """Choose the runs of a step that are fixed by rule.
 
-        Step 1 measures the capacity.  Step 2 measures the least and the greatest payload of every curve whose load is
-        within the capacity.  Step 3 measures runs next to saturation and in overload; with a use case, step 3 is left
-        out, since later steps choose runs by the verdict.  If disturbed records are excluded, each later step repeats
-        the runs of step 1 that have only disturbed records.
+        Step 1 measures the capacity.  Step 2 measures two runs of every curve: of the runs within the capacity, those
+        with the least and the greatest payload.  Step 3 measures runs next to saturation and in overload; with a use
+        case, step 3 is left out, since later steps choose runs by the verdict.  If disturbed records are excluded, each
+        later step repeats the runs of step 1 that have only disturbed records.
         """
         if step == 1:
             return first_runs(grid, self.settings)
@@ -290,7 +290,7 @@ def refuse_undecidable(case: UseCase, settings: Settings) -> None:
     Raises
     ------
     CalibrationError
-        If the runs would predict no stream of the candidate.
+        If no stream of the candidate could be predicted from these runs.
     """
     streams: dict[str, list[str]] = {}
     for name, asked in _default(case).scenarios.items():

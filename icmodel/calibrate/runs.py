@@ -217,7 +217,8 @@ def packets(runs: Sequence[Run], mtu_bytes: int) -> NDArray[np.int64]:
 def payloads(protocol: str, settings: Settings) -> tuple[int, ...]:
     """Payloads of a protocol in the grid of candidate runs [B].
 
-    They are powers of two, the least and greatest payload, and both sides of every packet break.
+    They are powers of two, the least and the greatest payload, and for every packet break (see `breaks`) the payload at
+    the break and one byte more.
     """
     least, most = settings.grid.least_payload_bytes, payload_limit(protocol, settings)
     powers = [2**n for n in range(17)]
@@ -275,8 +276,8 @@ def pilot(settings: Settings) -> Run:
 def first_runs(runs: Sequence[Run], settings: Settings) -> list[Run]:
     """Choose the runs of the first step of a calibration, all at unlimited load.
 
-    On each side of a curve's first packet break, three runs are chosen: with the least, the middle and the greatest
-    payload of that side.  Their results give the capacity at each payload.
+    A curve is divided at its first packet break, the largest payload in one packet.  On each side, three runs are
+    chosen: with the least, the middle and the greatest payload.  Their results give the capacity at each payload.
     """
     found: list[Run] = []
     for curve in curves([run for run in runs if run.unlimited]):

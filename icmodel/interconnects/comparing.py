@@ -145,7 +145,7 @@ def compare_interconnects(
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """Judge of a use case by all datasets and by theory, with a cache of fitted models."""
+    """All sources that judge one use case: the datasets ``known``, and theory. Fitted models are kept for reuse."""
 
     case: UseCase
     derived: Derivations

@@ -455,7 +455,7 @@ def class_of(row: Row) -> str:
 
 
 def _goodputs(source: Source) -> list[Finding]:
-    """Return the judged requirements (findings) on goodput of a source."""
+    """Return the findings (judged requirements) of a source that limit a goodput."""
     return [
         finding
         for finding in source.result.findings

@@ -151,13 +151,13 @@ def bottleneck_of_facts(
     near_wire : bool
         Whether the capacity is close to the bound of the wire.
     receiver_drops : bool
-        Whether an unlimited stream of this protocol loses frames at the receiver.
+        Whether the request exceeds the capacity, and an unlimited stream of this protocol loses frames.
     shared : bool
         Whether the stream gets less than its capacity, because other endpoints share the interface.
     lossy_and_over : bool
         Whether the receiver is overloaded, and the protocol does not repeat lost frames.
     needs_more_cores : bool
-        Whether the request needs more cores than requested at the sender.
+        Whether the sender would need more cores than the question states.
     """
     if not not_achieved:
         return "cpu" if needs_more_cores else "request"

@@ -270,9 +270,10 @@ class _Limits(NamedTuple):
 
 
 def of_protocol(numbers: NDArray[Number], protocol: Ints) -> NDArray[Number]:
-    """Select from ``numbers``, which has one number for each protocol, the number for each of n questions: (n,).
+    """Look up a number for each of n questions by its protocol: ``numbers[protocol]``, array (n,).
 
-    ``protocol`` has the index of each question's protocol.  If there is only one protocol, the result has shape (1,).
+    ``numbers`` has one number for each protocol, and ``protocol`` (n,) the index of each question's protocol.  If there
+    is only one protocol, ``numbers`` itself is returned, array (1,).
     """
     return numbers if len(numbers) == 1 else numbers.take(protocol)
 

@@ -71,7 +71,7 @@ class Explanation:
 
     @cached_property
     def reads(self) -> Mapping[str, Sequence[tuple[int, Sequence[int]]]]:
-        """Map each metric to its table look-ups; a look-up is a basis (as index into `BASES`) and its dataset rows."""
+        """Map each metric to its table look-ups, each with its basis (index into `BASES`) and its dataset rows."""
         return self.used.used(self.query, self.answer.columns)
 
     def rows_of(self, name: str) -> set[int]:

@@ -294,9 +294,10 @@ class Model:
         ), options
 
     def _problems(self, scenario: Scenario) -> tuple[Options, dict[str, str]]:
-        """Return the scenario's options that differ from the defaults, and its parameters that cannot be predicted.
+        """Return the scenario's options that differ from the defaults, and why its other parameters are refused.
 
-        The result maps each such parameter to its error message.  Parameters that only add delay (`DELAYS`) come last.
+        The second result maps each refused parameter to its error message.  Parameters that only add delay (`DELAYS`)
+        come last.
         """
         if scenario.protocol not in self.data.protocols:
             raise OutOfDomain(

@@ -2,5 +2,5 @@
 
 ``words`` holds the parameters of a question as texts with units. ``predicting`` and ``sweeping`` answer questions.
 ``showing`` makes documents about datasets, use cases and systems. ``ingesting`` has the options for results of other
-tools. ``doors`` changes names of Python parameters in messages to options.
+tools. ``doors`` replaces Python parameters in error messages by command-line options.
 """

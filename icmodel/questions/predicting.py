@@ -120,7 +120,7 @@ def solve_for(
     Raises
     ------
     OutOfDomain
-        If no value of the parameter makes even the low end of the goodput's interval reach ``goodput_bps``.
+        If the low end of the goodput's interval is below ``goodput_bps`` for every value of the parameter.
     """
     from icmodel.solve import SOLVERS, solved  # rarely needed
 

@@ -145,7 +145,7 @@ class Grid:
 
     @property
     def swept(self) -> list[str]:
-        """Swept parameters (with several values), in order."""
+        """Names of the swept parameters, which have several values, in the order of the dimensions."""
         return [str(name) for name in self.answers.sizes]
 
     def fixed(self) -> dict[str, object]:

@@ -1,9 +1,9 @@
 """Recommend designs of a system: choose options so that every requirement is met.
 
-Modules in the order of use:
-
 A *design* of a system is one choice for each open question: a variant of each table of streams (such as protocol and
 payload), and one network (such as link rates).
+
+Modules in the order of use:
 
 - ``choices``: lists the variants of streams, and the networks.
 - ``alone``: predicts each variant of each stream without other streams.

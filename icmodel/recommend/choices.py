@@ -277,7 +277,10 @@ def _cabling(link: Links) -> Change:
 
 
 def _setting(part: str, name: str, key: str) -> Change:
-    """Make a function that changes a key in all tables of the given name in one part of a document."""
+    """Make a function that sets the key ``key`` of all tables named ``name`` in a document.
+
+    ``part`` is the list of tables: ``devices``, ``switches`` or ``links``.
+    """
 
     def change(document: SystemDocument, value: object) -> SystemDocument:
         tables = tuple(

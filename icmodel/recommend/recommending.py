@@ -240,11 +240,13 @@ class Checks:
         )
 
     def predict_front(self, left: Ints, verdict: str, most: int) -> int:
-        """Predict in full the Pareto front of the designs with the indices ``left``; return the number not predicted.
+        """Predict in full the designs on the Pareto front of the designs with the indices ``left``.
 
         At most ``most`` designs of the front are predicted. If some of them have a worse verdict than ``verdict``, they
         are removed from ``left``, and the front of the remaining designs is predicted. This repeats until no design is
-        removed, or `TRIES` more than ``most`` designs were predicted. The returned number is of the last front.
+        removed, or `TRIES` more than ``most`` designs were predicted.
+
+        Returns the number of designs on the last front that were not predicted.
         """
         objectives = rounded(self.space.scores.objectives)
         tries = most + TRIES
