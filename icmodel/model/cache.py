@@ -99,7 +99,7 @@ class TableCache:
         return protocol_domain(protocol, rows.points, self.data.link(options))
 
     def domains(self, request: TableRequest, prepared: Prepared) -> Domains:
-        """Domains of a request's protocols, together as arrays; the domain of a protocol is what its rows can answer."""
+        """Domains of a request's protocols, together as arrays; a protocol's domain is what its rows can answer."""
         every = [self.domain(name, request.options) for name in request.protocols]
         return Domains(every, prepared.tables.axes.cores)
 

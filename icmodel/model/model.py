@@ -161,13 +161,13 @@ class Model:
         distance_m, distance : float [m], or text such as ``"100 m"``
             Cable length; by default the length in the dataset.
         line_rate_bps, line_rate : float [b/s], or text
-            Rate of the link (hybrid only); by default the dataset's.
+            Rate of the link (variant hybrid only); by default the dataset's.
         cpu_clock_ratio, cpu_clock : float, or text such as ``"80 %"``
-            Clock of the hosts relative to the dataset's (hybrid only); 1 by default.
+            Clock of the hosts relative to the dataset's (variant hybrid only); 1 by default.
         app_send_s, app_send, app_recv_s, app_recv : float [s], or text such as ``"2 us"``
-            Time that the application adds per frame at the sender and at the receiver (hybrid only).
+            Time that the application adds per frame at the sender and at the receiver (variant hybrid only).
         app_send_s_per_byte, app_send_per_byte, app_recv_s_per_byte, app_recv_per_byte : float [s/B], or text
-            Time that the application adds per byte of payload (hybrid only).
+            Time that the application adds per byte of payload (variant hybrid only).
         options : mapping
             Values on the dataset's own axes, e.g. ``{"nagle": "on"}``.
 
@@ -486,13 +486,13 @@ class Model:
         distance_m, distance : float or array [m], or text such as ``"100 m"``
             Cable length; by default the length in the dataset.
         line_rate_bps, line_rate : float or array [b/s], or text
-            Rate of the link (hybrid only); by default the dataset's.
+            Rate of the link (variant hybrid only); by default the dataset's.
         cpu_clock_ratio, cpu_clock : float or array, or text such as ``"80 %"``
-            Clock of the hosts relative to the dataset's (hybrid only); 1 by default.
+            Clock of the hosts relative to the dataset's (variant hybrid only); 1 by default.
         app_send_s, app_send, app_recv_s, app_recv : float or array [s], or text such as ``"2 us"``
-            Time that the application adds per frame at the sender and at the receiver (hybrid only).
+            Time that the application adds per frame at the sender and at the receiver (variant hybrid only).
         app_send_s_per_byte, app_send_per_byte, app_recv_s_per_byte, app_recv_per_byte : float or array [s/B], or text
-            Time that the application adds per byte of payload (hybrid only).
+            Time that the application adds per byte of payload (variant hybrid only).
         options : mapping
             Values on the dataset's own axes: texts, or arrays of indices into `Dataset.option_values`.
 

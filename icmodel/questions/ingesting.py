@@ -28,7 +28,7 @@ class LabelOptions:
     protocol: str | None = option_field("NAME", "Protocol, e.g. tcp.")
     payload: str | None = option_field("SIZE", PAYLOAD_HELP)
     load: str | None = option_field(
-        "RATE", 'Goodput limit of the runs, e.g. "1 Gb/s", or unlimited.'
+        "RATE", 'Goodput to which the tool limited its runs, e.g. "1 Gb/s", or unlimited.'
     )
     cores: str | None = option_field("N", "Number of parallel processes, one per core.")
     switches: str | None = option_field("N", "Number of switches on the path.")

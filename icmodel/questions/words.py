@@ -70,22 +70,32 @@ class Question:
     )
     distance: str | None = option_field("LENGTH", 'Cable length, e.g. "50 m".', "as measured")
     line_rate: str | None = option_field(
-        "RATE", 'Line rate of another link, e.g. "25 Gb/s" (hybrid only).', "as measured"
+        "RATE", 'Line rate of another link, e.g. "25 Gb/s" (variant hybrid only).', "as measured"
     )
     cpu_clock: str | None = option_field(
-        "RATIO", 'CPU clock relative to that of the measured hosts, e.g. "1.5" (hybrid only).', "1"
+        "RATIO",
+        'CPU clock relative to that of the measured hosts, e.g. "1.5" (variant hybrid only).',
+        "1",
     )
     app_send: str | None = option_field(
-        "TIME", "Application time per frame at the sender (hybrid only).", "0 s"
+        "TIME",
+        "Time that the application adds per frame at the sender (variant hybrid only).",
+        "0 s",
     )
     app_recv: str | None = option_field(
-        "TIME", "Application time per frame at the receiver (hybrid only).", "0 s"
+        "TIME",
+        "Time that the application adds per frame at the receiver (variant hybrid only).",
+        "0 s",
     )
     app_send_per_byte: str | None = option_field(
-        "TIME", 'Application time per byte at the sender, e.g. "0.3 ns" (hybrid only).', "0 s"
+        "TIME",
+        'Time that the application adds per byte at the sender, e.g. "0.3 ns" (variant hybrid only).',
+        "0 s",
     )
     app_recv_per_byte: str | None = option_field(
-        "TIME", "Application time per byte at the receiver (hybrid only).", "0 s"
+        "TIME",
+        "Time that the application adds per byte at the receiver (variant hybrid only).",
+        "0 s",
     )
     option: list[str] | None = option_field("KEY=VALUE", OPTION_HELP)
 

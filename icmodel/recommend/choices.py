@@ -209,7 +209,7 @@ class Network:
 def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Network]:
     """Yield the network of every combination of options.
 
-    The file's own network comes first. The others are sorted by the number of their differences from it.
+    The file's own network comes first, then networks with one difference from it, then with two, and so on.
     """
     for count in range(len(parameters) + 1):
         for chosen in itertools.combinations(parameters, count):

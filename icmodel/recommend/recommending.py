@@ -358,7 +358,7 @@ def _open_requirements(prediction: SystemPrediction) -> Iterator[OpenRequirement
 
 
 def _front_of(designs: tuple[Checked, ...]) -> tuple[Checked, ...]:
-    """Select the Pareto front of designs by their full predictions, sorted by CPU."""
+    """Select the Pareto front of designs by their full predictions, sorted by CPU, least first."""
     if not designs:
         return ()
     ordered = sorted(designs, key=lambda design: (design.changes, _by_objectives(design)))

@@ -150,7 +150,7 @@ class Recommendation:
     own : Checked
         The file's own design.
     front : tuple of Checked
-        Pareto front of the designs that meet every requirement, sorted by CPU.
+        Pareto front of the designs that meet every requirement, sorted by CPU, least first.
     mends : tuple of Checked
         Designs that meet every requirement with the fewest changes; empty if the file's own design meets every
         requirement.

@@ -73,7 +73,10 @@ def joined(parts: Sequence[Scores]) -> Scores:
 
 
 def ordered(scores: Scores) -> Scores:
-    """Sort designs by their number of differences from the file, since a front keeps the first of equal designs."""
+    """Sort designs by their number of differences from the file, fewest first.
+
+    So of designs with equal objectives, a Pareto front keeps the one closest to the file.
+    """
     order = np.lexsort((*scores.variants.T[::-1], scores.network, scores.changes))
     return Scores(*(getattr(scores, name)[order] for name in COLUMNS))
 

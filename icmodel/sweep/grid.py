@@ -73,13 +73,13 @@ def sweep(
     distance, distance_m : range, or numbers [m]
         Cable length.
     line_rate, line_rate_bps : range, or numbers [b/s]
-        Rate of the link (hybrid only).
+        Rate of the link (variant hybrid only).
     cpu_clock, cpu_clock_ratio : range, or numbers
-        Clock of the hosts relative to the dataset's (hybrid only).
+        Clock of the hosts relative to the dataset's (variant hybrid only).
     app_send, app_send_s, app_recv, app_recv_s : range, or numbers [s]
-        Time that the application adds per frame (hybrid only).
+        Time that the application adds per frame (variant hybrid only).
     app_send_per_byte, app_send_s_per_byte, app_recv_per_byte, app_recv_s_per_byte : range, or numbers [s/B]
-        Time that the application adds per byte of payload (hybrid only).
+        Time that the application adds per byte of payload (variant hybrid only).
     options : mapping
         Values on the dataset's own axes, e.g. ``{"nagle": "on, off"}``.
 
