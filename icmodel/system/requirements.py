@@ -129,7 +129,10 @@ def _check_references(
     numbers: Mapping[str, Derivation],
     mistakes: Mistakes,
 ) -> None:
-    """Add a mistake for each limit of a use case if the limit names a number that a stream of the system lacks."""
+    """Add a mistake for each limit of a use case that names an unknown number of a stream, such as its period.
+
+    The number is unknown if use case and system give the stream different kinds of source.
+    """
     kinds = {table.name: table.produces.kind for table in document.streams}
     for limit in usecase.requirements:
         for text in filter(None, (limit.at_least, limit.at_most)):

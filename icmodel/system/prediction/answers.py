@@ -101,7 +101,7 @@ class DatasetQuestions:
     def answers(self, columns: Mapping[str, Floats]) -> Mapping[str, NDArray[Any]] | None:
         """Answer all questions with the dataset; ``None`` if the dataset has no rows with these options.
 
-        If the dataset has a metric of `IF_MEASURED` only at other options, this metric is left out.
+        If the dataset lacks a metric of `IF_MEASURED` (optional metrics) at these options, all of them are left out.
         """
         data = self.model.data
         extra = tuple(name for name in IF_MEASURED if name in data.metrics and name not in ALWAYS)
@@ -129,7 +129,8 @@ class Answers:
     count : int
         Number of streams.
     metrics : mapping
-        Metric -> array (4, streams): value, low, high and code of the basis; NaN without an answer.
+        Metric -> array (4, streams). Its rows are value, low, high and basis (kind of evidence, as an index in
+        `icmodel.estimate.BASES`); NaN without an answer.
     bottleneck : array of int (streams,)
         Index in `icmodel.estimate.BOTTLENECKS`; −1 without an answer.
     datasets : mapping
@@ -142,7 +143,7 @@ class Answers:
     datasets: Mapping[int, str] = field(default_factory=dict)
 
     def ends(self, metric: str) -> Floats:
-        """Value, low, high and code of the basis of a metric, array (4, streams)."""
+        """Array (4, streams) of a metric, NaN without an answer; its rows are value, low, high and index in ``BASES``."""
         known = self.metrics.get(metric)
         return np.full((len(COLUMNS), self.count), np.nan) if known is None else known
 
@@ -223,7 +224,7 @@ class StreamQuestions:
     def gaps(self, system: System) -> Iterator[str]:
         """Yield a sentence for each reason why streams have no dataset, with the groups of these streams.
 
-        Without a dataset, theory assumes the packets of TCP for an unknown protocol.
+        If theory does not know the protocol of such streams, another sentence says that packets of TCP are assumed.
         """
         streams = list(system.streams.values())
         reasons = [(why, streams[k].group) for k, why in self.unanswered.items()]
@@ -339,7 +340,8 @@ def stream_questions(system: System, choice: DatasetChoice) -> StreamQuestions:
 def dataset_of(system: System, stream: Stream) -> str | None:
     """Name of the dataset that answers for a stream; ``None`` if the system names none.
 
-    This is the sink's dataset, otherwise the source's dataset, otherwise the dataset of the last link that has one.
+    This is the dataset of the sink. If the sink has none, it is the dataset of the source. If both have none, it is the
+    dataset of a link: of all links with a dataset on the path, the one nearest to the sink.
     """
     hosts = (system.devices[stream.sink].dataset, system.devices[stream.source].dataset)
     links = [link.dataset for link in reversed(system.links_of(stream))]
@@ -457,10 +459,11 @@ def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
 
 
 def _row(model: Model, scenario: Scenario, fit: Scenario) -> dict[str, float]:
-    """Convert a question to a mapping from parameter to number; NaN if a parameter is left open.
+    """Convert a question to numbers by parameter; NaN if a parameter is left open.
 
-    The question ``fit`` is the same question, adapted to what the dataset covers. The number of switches is
-    that of ``fit``. Cable length counts only if ``fit`` has a cable length.
+    ``scenario`` is the question. ``fit`` is a question of the same kind, changed to what the dataset covers. The
+    number of switches is taken from ``fit``, all other parameters from ``scenario``. But the cable length is left
+    open if ``fit`` has none.
     """
 
     def known(value: float | None) -> float:

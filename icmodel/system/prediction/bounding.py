@@ -1,10 +1,10 @@
 """Worst-case bounds of a system: producers become arrival curves, and ports become servers.
 
-If the producer of a stream keeps its period, the bound of the stream holds for all packets in the network. A device
-that states its latency adds its greatest stated time. For other hosts, the bound adds a measured time: the greatest
-latency without other traffic, minus the least time of the measured network. If no greatest latency was measured, the
-bound covers only the network and the stated times. The result lists the covered parts. A host may hold frames back, and
-then send them closer together than the period; the arrival curves include this.
+The bound of a stream holds for all its packets in the network, if its producer keeps the period. A device that states
+its latency adds its greatest stated time. For other hosts, the bound adds a measured time: the greatest latency without
+other traffic, minus the least time of the measured network. If no greatest latency was measured, the bound covers only
+the network and the stated times. `LatencyBound.covers` lists the covered parts. A host may hold frames back, and then
+send them closer together than the period; the arrival curves include this.
 """
 
 from __future__ import annotations
@@ -44,17 +44,18 @@ The switch's latency already includes the time to read the header (RFC 1242).
 
 @dataclass(frozen=True, slots=True)
 class HostTimes:
-    """Greatest times that the hosts at both ends of a stream add to its latency, by name of the stream [s].
+    """Greatest times that the hosts at both ends of a stream add to its latency, by name of the stream.
 
     Parameters
     ----------
     most_s : mapping
-        Greatest time that the known hosts add; only streams with a known host.
+        Sum of the greatest times of both hosts [s]. A host of unknown time counts as 0 s; a stream whose hosts are
+        both unknown is left out.
     jitter_s : mapping
-        Greatest difference between two delays at the source, before the network.
+        Greatest delay minus least delay of a frame at the source, before the network [s].
     covers : mapping
-        Part of the system that the bound covers in addition, by name of the stream: hosts with a stated or a measured
-        time. Streams with an unknown host are left out.
+        Addition to the parts that a bound covers: ``hosts as stated`` or ``hosts as far as measured``. A stream with
+        a host of unknown time is left out.
     """
 
     most_s: Mapping[str, float] = field(default_factory=dict)
@@ -107,8 +108,9 @@ def host_times(
 ) -> HostTimes:
     """Greatest times that hosts add to the latency of each stream: stated, or measured by its dataset.
 
-    A dataset measured both hosts together. So the whole measured time may belong to the source. If one
-    device states its latency, the whole measured time may belong to the other device.
+    A dataset states one time for both hosts together. The source may cause all of this time or nothing. So the
+    measured time is also the jitter at a source that states no latency. If one device states its latency, the whole
+    measured time is added for the other device.
     """
     most_s, jitter_s, covers = {}, {}, {}
     for index, times in enumerate(stated):
@@ -179,12 +181,14 @@ def worst_case(
 def _network_of(
     system: System, packets: Packing, hosts: HostTimes, cycles: str
 ) -> bounds.FeedForward:
-    """Make the network of servers and flows; frames of a stream are merged only if they may wait together.
+    """Make the network of servers and flows for the bounds.
 
-    Frames of a stream wait together only if a frame is still on its path when the next frame is sent.
-    So if the bound without merging is at most the time between frames, no frames merge. In a large system the search
-    takes two rounds. The first round merges all streams. The second merges only streams whose bound in the first
-    exceeds the time between frames.
+    TCP may merge frames that wait together, which changes their packets. Frames of a stream wait together only if
+    one of them is still on its path when the next is sent. So if the delay bound of a stream is at most the time
+    between its frames, they do not merge. The bounds are first computed without merging. Then the frames of
+    streams with a greater bound are merged, and the bounds are computed again, until no stream is added. A system
+    with more than `EVERY_METHOD` streams takes two rounds: the first merges frames of all streams, the second only
+    those of streams with a greater bound in the first.
     """
     servers = list(_servers(system, packets))
     merging = {}  # names of streams whose packets differ if frames wait together
@@ -218,7 +222,8 @@ def _network_of(
 def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
     """Yield a server of network calculus for each port, with the delay and packet gap of the port's link.
 
-    A switch between links of different interconnects cuts packets anew, so it stores them.
+    A switch between links of different interconnects cuts data into new packets. So it stores each packet, even if
+    it is a cut-through switch.
     """
     kinds: dict[str, set[str]] = {}
     for link in system.links.values():
@@ -246,9 +251,10 @@ def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
 
 
 def whole_bits(on: Packed) -> float:
-    """Greatest number of bits that a switch collects before it sends a packet of another size [b].
+    """Greatest number of bits that a switch collects before it sends them on in packets of another size [b].
 
-    These are the bits of a frame, or of a whole message if its frames may be merged.
+    Such a switch is between two interconnects. It collects a frame, or a whole message if the message's frames may be
+    merged. The result is 0 if frame and message are single packets.
     """
     if max(on.frame.number, on.message.number) == 1:
         return 0.0
@@ -295,11 +301,11 @@ def stream_arrival_curve(
 ) -> bounds.ArrivalCurve:
     """Arrival curve of a stream at its first port, in bits on the line; valid with and without merged frames.
 
-    A source that hands over whole messages sends one burst per period. Other sources send evenly spaced
-    frames, cut in one of two ways. Either each message has its own frames, and its last frame may be short.
-    Or the messages are one stream of bytes in full frames. Let a message have n frames of f bits, the last of
-    r bits. Then at most ``f + (n - 2)(f - r)/n`` bits exceed the message's average rate. An unlimited stream
-    arrives at the rate of the first link.
+    A source that hands over whole messages sends one burst per period. Other sources send evenly spaced frames. It is
+    unknown which frames: either each message has its own frames, and its last frame may be short; or all frames are
+    full, and a frame may contain parts of two messages. The curve holds for both cases. In the first case, let a
+    message have n frames of f bits, the last of r bits. At most ``f + (n - 2)(f - r)/n`` bits then exceed the average
+    rate of the messages. An unlimited stream arrives at the rate of the first link.
 
     Parameters
     ----------

@@ -255,9 +255,9 @@ class _Meeting:
         """Loss of each stream without back-pressure, by index.
 
         The loss by overload is not counted here, since the shares of the streams already include it. If
-        simultaneous bursts fit into the buffer, only frames that hosts send in bunches may be lost. Once per
-        `BUNCHED_S`, the buffer then drops the part of the queue's bound that exceeds the buffer's size.
-        Packets and frames are lost whole: if one packet is lost, its frame is lost.
+        simultaneous bursts fit into the buffer, only frames that hosts hold back and send in bunches may be lost. At
+        most once per `BUNCHED_S`, the buffer then drops the part of the worst-case queue ``bound_bits`` that exceeds
+        its size. If one packet of a frame is lost, the whole frame counts as lost.
         """
         excess, arrived = self.beyond
         all_bits = sum(burst.curve.burst_bits for burst in self.bursts)
@@ -306,12 +306,15 @@ def _losses_beside(
     rates: Throughput,
     meetings: Mapping[str, _Meeting],
 ) -> tuple[list[tuple[int, BufferLoss]], dict[int, str]]:
-    """Losses of streams at buffers that overload or TCP keeps full, and the TCP streams that such buffers slow down.
+    """Losses of streams at buffers that other traffic keeps full, and the TCP streams that such buffers slow down.
 
-    Classes may share a buffer. If an overloaded class or TCP fills the buffer, packets of the other classes are
-    dropped too. The high end of a loss assumes that one stream loses the whole excess: its frames may always come
-    when the buffer is full. The value assumes that each class has its own room in the buffer, as in the lab. A TCP
-    stream whose packets are dropped may send almost nothing.
+    The first result has pairs of a stream's index and its loss. The second result maps the index of a TCP stream to
+    the port: a TCP stream whose packets are dropped there may send almost nothing.
+
+    Classes may share a buffer. If one class is overloaded, or a TCP stream fills the buffer, packets of the other
+    classes are dropped too. The high end of a loss assumes that one stream loses the whole excess: its frames may
+    always come when the buffer is full. The value assumes that each class has its own part of the buffer, as in the
+    lab. Overload of another class then causes no loss.
     """
     by_tcp = _losses_by_tcp(system, packets, rates, meetings)
     excess = rates.resources.excess_of_others(rates.allocation)
@@ -345,8 +348,10 @@ def _losses_by_tcp(
     A connection whose window grows from W/2 to W packets, one packet a round trip, sends 3 W (W + 2) / 8 packets in 1 +
     W/2 round trips (congestion avoidance: M. Mathis et al., ACM Computer Communication Review 27(3), 1997). It then
     loses one packet, and the buffer is full during the last round trip. W is the part of the buffer that the connection
-    fills, at least 2 packets (assumed). All packets of another stream may come during such round trips. If all TCP
-    windows are stated and together fit into the buffer, no packet is dropped.
+    fills, at least 2 packets (assumed). The expected fraction is the mean loss of the connections: one packet of those
+    sent. The greatest fraction is the part of round trips in which the buffer is full, summed over all connections: all
+    packets of another stream may come in these. If all TCP windows are stated and together fit into the buffer, no
+    packet is dropped.
     """
     streams, resources = list(system.streams.values()), rates.resources
     by_wire = rates.alone.fastest.bottleneck == BOTTLENECKS.index("wire")

@@ -70,7 +70,9 @@ NO_LATENCY = "no latency of a frame is known"
 
 @dataclass(frozen=True, slots=True)
 class StageResults:
-    """Results of the stages before the combination; a sequence has an entry for each stream, in the system's order.
+    """Results of the earlier steps of a system prediction, which are combined into predictions.
+
+    ``stated``, ``paths`` and ``added`` have an entry for each stream, in the system's order.
 
     Parameters
     ----------
@@ -100,7 +102,7 @@ class StageResults:
 
 
 def stream_predictions(system: System, stages: StageResults) -> dict[str, StreamPrediction]:
-    """Make the prediction of every stream of a system from the results of all stages, by name."""
+    """Make the prediction of every stream of a system from the results of all earlier steps, by name."""
     rates, buffers = stages.rates, stages.buffers
     overloads = overloaded_streams(system, stages.overloaded)
     full_hosts = overloaded_hosts(system, rates.alone.requested, rates.resources.flows.sent_with)
@@ -136,10 +138,11 @@ def stream_predictions(system: System, stages: StageResults) -> dict[str, Stream
 
 
 def working_together(system: System) -> set[tuple[str, str]]:
-    """Find the devices where frames that come together wait for each other's processing, beyond a stated latency.
+    """Find the devices at which frames that come together may take longer than a frame that comes alone.
 
-    The result has pairs of a device and a side, ``send`` or ``recv``. The application processes one frame after the
-    other. The latency that a device states already includes the device's core time, up to this latency.
+    The result has pairs of a device and a side, ``send`` or ``recv``. A device is listed for one of two reasons. Its
+    application takes time for each frame, and processes one frame after the other. Or the core time of all frames
+    that come together exceeds the latency that the device states for a frame.
     """
     frames: Counter[tuple[str, str]] = Counter()
     for copies in system.multicast_sets().values():
@@ -257,7 +260,7 @@ class _StreamResults:
     def waits_at_sender(self) -> str:
         """Reason why frames wait at the sender's own port without limit; empty if they do not.
 
-        The latencies of a dataset include such a queue.
+        Only a stream without a dataset can have such a reason. The latencies of a dataset already include this wait.
         """
         held_back = self.rates.held_back[self.index] and self.index in self.rates.alone.refused
         full = self.stream.produced_bps and self.share.at == self.stream.path[0]
@@ -266,7 +269,11 @@ class _StreamResults:
     def limited_message_times(
         self, bound: LatencyBound | None, metrics: dict[str, Estimate], times: dict[str, Estimate]
     ) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
-        """Limit message times to a worst-case bound that holds for whole messages."""
+        """Limit message times to the worst-case bound, if the bound holds for whole messages.
+
+        If the bound does not include the hosts, only value and low end are limited, and only for a stream without a
+        dataset: its hosts may add any time.
+        """
         if bound is None or not bound.whole:
             return metrics, times
         most_s = bound.value_s
@@ -305,9 +312,11 @@ class _StreamResults:
         return metrics, times
 
     def covers_hosts(self, bound: LatencyBound | None) -> bool:
-        """Whether a bound includes the hosts, for every frame that they take.
+        """Whether no frame that arrives can take longer than a bound, hosts included.
 
-        Frames that hosts drop have no time; frames that they hold back take longer.
+        Some bounds hold only for frames that hosts accept (`TAKEN`). This suffices for a stream without back-pressure:
+        the frames that its hosts do not accept are dropped. The hosts of an elastic stream hold frames back instead, and
+        these frames take longer.
         """
         if bound is None or NETWORK in bound.covers:
             return False
@@ -351,10 +360,11 @@ class _StreamResults:
         return with_applications, ""
 
     def less_passes(self, goodput: Estimate) -> str:
-        """Reason why a stream that may get less than it requests has no bound; empty if a bound may hold.
+        """Reason why a stream has no bound because it may get less than it requests; empty if a bound may hold.
 
-        If the network drops frames of a stream without back-pressure, the bound holds for the frames
-        that arrive. If a host holds frames back, no bound holds, even for an unlimited sender.
+        If the network drops frames of a stream without back-pressure, a bound still holds for the frames that arrive.
+        If a host limits the stream, its frames may wait there for any time, so no bound holds. This is also true of
+        an unlimited sender.
         """
         share, others, stream = self.share, self.rates.other_shares(self.index), self.stream
         if share.by_host and not stream.produced_bps:

@@ -184,11 +184,11 @@ def added_latencies(
 
     Means and quantiles of waits hold for independent phases of the streams. The waits at the ports of a path are added
     up as if ports were independent. If they are not, the sum may be too large. So the mean wait is limited to the
-    worst case, and each quantile to the greatest wait. A quantile above the median is at least the mean, since phases
-    stay the same over a run.
+    worst case, and each quantile to the greatest wait. Phases stay the same over a run, so all frames of a run may wait
+    equally long. So each quantile above the median is set to at least the mean.
 
-    An elastic stream that gets less than it requests makes a queue of its own. If a request is not achieved,
-    the dataset's latency already includes this queue.
+    An elastic stream that gets less than it requests fills a queue of its own at the sender. No time is added for this
+    queue: the dataset's latency at a request that is not achieved already includes it.
     """
     queues, worst = buffers.queues, buffers.bounds
     worst_s = np.array(
@@ -249,7 +249,7 @@ def added_latencies(
 
 
 def bunched_ports(system: System, worst_s: Floats) -> set[str]:
-    """Ports at which frames may come in bunches.
+    """Ports at which frames of a stream may come in bunches: closer together than they were sent.
 
     Two frames come closer if the first is delayed more than the second. Waits at ports are computed for
     frames that keep their distance. These waits hold until the range of a delay reaches the fraction
@@ -288,10 +288,11 @@ def bunched_ports(system: System, worst_s: Floats) -> set[str]:
 def _drain_s(
     system: System, rates: Throughput, full: Sequence[int], *, sender_too: bool
 ) -> tuple[float, float, str]:
-    """Times to drain the buffers of full ports [s]: of buffers between empty and full, and of buffers that stay full.
+    """Times to drain the buffers of the full ports on a path [s]: two sums, and the reason if they are unknown.
 
-    A shaped class drains its queue at the rate that the scheduler leaves to it. The third value is the reason why the
-    times are unknown; empty if they are known.
+    The first sum counts the buffers that may be anywhere between empty and full. The second sum counts the buffers of
+    overloaded ports, which stay full. The reason is empty if the times are known. A shaped class drains its queue at
+    the rate that the scheduler leaves to it.
 
     Parameters
     ----------

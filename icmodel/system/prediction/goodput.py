@@ -266,7 +266,10 @@ def in_whole_frames(goodput: Estimate, share: StreamShare) -> Estimate:
 
 
 def with_other_shares(goodput: Estimate, others: Iterable[Estimate]) -> Estimate:
-    """Reduce the low end of a goodput to the least low end in ``others``, the goodputs for `Throughput.other_shares`."""
+    """Reduce the low end of a goodput to the least of the low ends in ``others``.
+
+    ``others`` has the goodputs of the stream in two other cases, see `Throughput.other_shares`.
+    """
     low = min((one.low for one in others if not one.absent), default=math.inf)
     if goodput.absent or not low < goodput.low * (1 - SAME):
         return goodput
@@ -286,7 +289,7 @@ def after_buffer(goodput: Estimate, loss: BufferLoss | None) -> Estimate:
 
 
 class LossAtOnce(NamedTuple):
-    """Greatest part of a stream's data that one place drops while messages are sent at once."""
+    """Greatest fraction of a stream's data that a port or host drops while messages are sent at once, and its name."""
 
     ratio: float = 0.0
     at: str = ""
@@ -302,11 +305,13 @@ def burst_loss(index: int, rates: Throughput, stream: Stream, buffers: Buffers) 
 def loss_at_once(
     index: int, rates: Throughput, sent: AtOnce, stream: Stream, buffers: Buffers
 ) -> LossAtOnce:
-    """Loss of a stream while messages are sent at once, without the loss at stated buffers.
+    """Greatest loss of a stream while messages are sent at once, without the loss at stated buffers.
 
-    Messages come faster than their average rate. What exceeds the rate of a port waits in the port's buffer. The excess
-    over the rate of the sink's interface or cores waits in a socket, like the part that the dataset lost at an unlimited
-    rate. If the excess of all streams exceeds the buffer, other streams may fill all of it.
+    While messages are sent at once, frames come faster than on average. Frames beyond the rate of a port wait in the
+    port's buffer. Frames beyond the rate of the sink's interface or cores wait in the buffer of a socket. These are at
+    least the fraction that the dataset lost at an unlimited rate. Both buffers have assumed sizes (`PORT_BITS`,
+    `SOCKET_PACKETS`). If the excess of all streams exceeds a buffer, other streams may fill all of it. So the stream may
+    lose the whole excess. Otherwise nothing is lost.
     """
     share = sent.shares[index]
     if share.elastic:
@@ -327,7 +332,7 @@ def loss_at_once(
 
 
 def after_burst(goodput: Estimate, loss: LossAtOnce) -> Estimate:
-    """Subtract from the low end of a goodput the part that may be lost of bursts."""
+    """Reduce the low end of a goodput by the fraction of frames that may be lost while bursts come at once."""
     if goodput.absent or not loss.ratio > 0:
         return goodput
     why = f"{loss.at} may drop up to {units.format_ratio(loss.ratio, 2)} of the frames that come at once"
@@ -365,7 +370,7 @@ def loss_rate(
     goodput : Estimate
         Goodput that arrives [b/s].
     other_shares : iterable of StreamShare
-        Shares in the other cases, see `Throughput.other_shares`.
+        Shares of the stream in two other cases, see `Throughput.other_shares`.
     """
     loss = own
     less = goodput.low < own_goodput.low * (1 - SAME)

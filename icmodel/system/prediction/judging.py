@@ -93,7 +93,7 @@ def judge_stream(required: StreamRequirement, prediction: StreamPrediction) -> J
 
 
 def _at_best(verdict: Verdict, outcome: str, why: str) -> Verdict:
-    """Lower a verdict to the given outcome, with the given reason, if the verdict is better."""
+    """Replace the outcome and reason of a verdict by the given ones, if its own outcome is better."""
     if verdict.outcome == NOT_MET or outcome == MET or verdict.outcome == outcome:
         return verdict
     return replace(verdict, outcome=outcome, why=why)

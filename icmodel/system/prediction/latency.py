@@ -144,8 +144,8 @@ def congested_latency(own: Estimate, ratios: Sequence[float], together: int = 1)
 
     The sender's buffers and window are full, and drain at the goodput that the stream gets: L = B / λ (J. D. C. Little,
     A proof for the queuing formula L = λW, Operations Research 9, 1961). The dataset gives L at the goodput that the
-    stream reaches alone. In the system, the buffered bytes B are assumed to differ by at most the fraction `HELD`. If n
-    streams fill a port together, each stream's window and buffers may shrink by a factor. The value assumes the factor
+    stream reaches alone. The buffered bytes B in the system are assumed to differ from B alone by at most the fraction
+    `HELD`. If n streams fill a port together, each stream's window and buffers may shrink by a factor. The value assumes the factor
     ``n ** -GROWTH``; the interval covers all factors between 1 and ``1 / n``.
 
     Parameters
@@ -169,9 +169,11 @@ def congested_latency(own: Estimate, ratios: Sequence[float], together: int = 1)
 
 
 def _joint_factor(more: Sequence[float], less: Sequence[float]) -> float:
-    """Factor by which a product of uncertain factors may be too large, if their errors are independent.
+    """Ratio between two products that differ by independent errors of their factors.
 
-    The error of a factor is the ratio of its value in ``more`` to its value in ``less``.
+    The error of a factor is the ratio of its value in ``more`` to its value in ``less``. If independent errors were
+    multiplied, their joint error would be too large. So the logarithm of the result is the root of the sum of the
+    squared logarithms of the errors.
     """
     pairs = zip(more, less, strict=True)
     logs = [math.log(over / under) if under > 0 else math.inf for over, under in pairs if over > 0]
@@ -245,7 +247,8 @@ def message_times(
 def _message_time(stream: Stream, frame: Estimate, goodput: Estimate, path: PathTimes) -> Estimate:
     """Latency of a whole message, derived from the latency of its last frame.
 
-    If the frame's latency has no upper limit, the result is at least the time to transfer the message's bytes.
+    If the frame's latency has no upper limit, neither has the result. Its value and low end are those of the frame,
+    plus the least time to transfer the frames before it.
     """
     if paced_s := path.spaced_s(stream):
         value, low, high = (end + paced_s for end in frame.ends)

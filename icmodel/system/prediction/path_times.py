@@ -46,14 +46,14 @@ class PathTimes:
     frames : int
         Number of frames of a message.
     behind_bytes : float
-        Equivalent payload of all frames of a message except the first [B]: full frames with this payload take as
-        long on the lines.
+        Payload of full frames that take as long on the lines as all frames of a message except the first [B].
     behind_s : float
         Time from the first to the last frame of a message on the slowest line, if the frames are sent at once.
     application_s : float
         Time of the applications at source and sink for a frame.
     bucket_s : float
-        Longest wait because a token bucket is empty. In the dataset's measurement, the bucket was full.
+        Longest wait because the token bucket of a link is empty. A dataset's latency does not include it, since the
+        bucket was full in the measurement.
     shifts_s : dict
         Cause -> time to add to the dataset's latency; causes are the application, switches and cables.
     contained_s : float
@@ -61,8 +61,8 @@ class PathTimes:
     passing_s : float
         Time in cables and switches; even the shortest packet takes this time.
     floor_s : float
-        Least time that any frame takes on this path, less a tolerance for rounding. A full token bucket
-        passes a frame at once.
+        Least time that any frame takes on this path, less a tolerance for rounding. A link with a token bucket adds
+        no transmission time to it, since a full bucket passes a frame at once.
     """
 
     least_s: float
@@ -304,10 +304,10 @@ class _Path:
 
     @property
     def behind_bytes(self) -> float:
-        """Equivalent payload of all frames of a message except the first [B].
+        """Payload of full frames that take as long on the lines as all frames of a message except the first [B].
 
-        Full frames with this payload take as long on the lines. It may exceed the real payload, since a short last
-        frame has all its headers, and at least the minimum size of a packet.
+        It may exceed the real payload of these frames, since a short last frame has all its headers, and at least the
+        minimum size of a packet.
         """
         left = max(self.message_bytes - self.payload_bytes, 0.0)
         if not left:

@@ -294,7 +294,7 @@ class _Columns:
 
         Behind a shaper or a slower line, packets arrive at most at the rate of that shaper or line. The last
         packet is sent when the credit has grown for all packets before it. The delay counts from the arrival of
-        the last packet; a short packet arrives earlier.
+        the last packet. A short last packet arrives earlier, so its delay is longer.
         """
         came_bps = np.minimum(self.came_bps, self.line_bps)
         credit_s = (packets.sum_bits - packets.last_bits) / self.slope_bps

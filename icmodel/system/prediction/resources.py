@@ -94,7 +94,7 @@ class SharedResources:
         return share(replace(self.flows, offered_bps=offered_bps), self.resources, windows)
 
     def limits_senders(self, allocation: Allocation) -> bool:
-        """Whether the processor of any sender is fully used, or the cores that one of its streams may use."""
+        """Whether the host of any sender is a limit: its processor, or the cores of one stream, are fully used."""
         hosts = np.array([key.kind in HOSTS for key in self.keys], dtype=bool)
         full = np.append(hosts & (allocation.demand >= FULL * allocation.available), False)
         return bool(full[self.flows.path[:, :ORIGIN]].any())
@@ -138,11 +138,12 @@ class SharedResources:
         )
 
     def excess_of_others(self, allocation: Allocation) -> dict[tuple[str, int], float]:
-        """Excess load of overloaded classes at a port, as a multiple of the load of a stream of another class.
+        """Excess load of other classes at the buffer of a port, divided by the load of a stream.
 
         Keys are pairs of the port and the index of the stream. The excess load of a class is its load beyond its rate.
-        Streams of overloaded classes are left out, since their shares include the loss. The interface behind a port
-        counts as part of the port, since frames wait at the port for the interface.
+        The excess loads of all overloaded classes that share the buffer add up. Streams of overloaded classes are left
+        out, since their shares include the loss. The interface behind a port counts as part of the port, since frames
+        wait at the port for the interface.
         """
         dropped = np.maximum(allocation.demand - allocation.available, 0.0)
         full = allocation.demand > allocation.available * (1 + SAME)
@@ -487,7 +488,7 @@ class StreamShare:
 
     @property
     def greatest_loss(self) -> float:
-        """Greatest fraction of the sent frames that resources drop: the stream may lose the excess of all streams."""
+        """Greatest fraction of its sent frames that the stream may lose, if it alone loses the excess of all streams."""
         if self.elastic or not self.rate_bps < self.sent_bps * (1 - SAME):
             return 0.0
         if self.packets > 1 and self.passed_ratio < 1 - SAME:

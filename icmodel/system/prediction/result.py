@@ -452,7 +452,7 @@ def derived(
     ends : iterable of three floats
         Value, low and high of the new estimate.
     bases : tuple of str
-        Bases of the rule, in addition to the bases of the original estimate.
+        Kinds of evidence for the rule, such as ``assumed``, in addition to those of the original estimate.
     reasons : str
         Reasons to append to the original reason; empty ones are left out.
     """

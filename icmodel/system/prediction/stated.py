@@ -3,7 +3,7 @@
 A stated latency holds for each frame that the device sends or receives, at the rates of the system. So the device
 passes every frame, and its latency adds to that of the network. If only one end of a stream states its latency, a
 dataset answers for the other end. The dataset measured the time of two hosts together. The other end may account for
-any part of the measured time, from nothing to all. The value takes one half (assumed).
+any part of the measured time, from nothing to all. The value of the prediction includes one half of it (assumed).
 """
 
 from __future__ import annotations
@@ -77,7 +77,11 @@ class StatedTimes:
         return " and ".join(texts)
 
     def value_s(self, metric: str) -> float:
-        """Stated time that is added to the value of a latency metric [s]: the least, middle or greatest."""
+        """Stated time that is added to the value of a latency metric [s].
+
+        It is the least stated time for the metrics in `LEAST`, the middle between least and greatest for those in
+        `MIDDLE`, and the greatest for all others.
+        """
         if metric in LEAST:
             return self.least_s
         return (self.least_s + self.most_s) / 2 if metric in MIDDLE else self.most_s
@@ -164,7 +168,11 @@ class StatedTimes:
         return found
 
     def measured(self, own: Mapping[str, Estimate]) -> dict[str, Estimate]:
-        """Leave out the dataset's round trips, and its CPU metrics at ends whose devices state their own times."""
+        """Metrics of the dataset that hold beside devices with a stated latency.
+
+        Round-trip times are left out, and so is the CPU load of each end whose device states its latency. If no device
+        states a latency, all metrics stay.
+        """
         sides = tuple(f"cpu_{side}" for side in self.ends)
         none = (*sides, "rtt_") if sides else ()
         return {name: one for name, one in own.items() if not name.startswith(none)}

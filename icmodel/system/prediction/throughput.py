@@ -42,8 +42,8 @@ class AtOnce:
     shares : sequence of StreamShare
         Shares of all streams.
     packets, bits : mapping
-        Traffic of these messages without back-pressure: name of a sink -> number of packets, and port of a switch ->
-        bits.
+        Traffic of these messages; streams with back-pressure (TCP) are left out. ``packets``: name of a sink -> number
+        of packets that come to it. ``bits``: name of a switch's port -> bits that come to it.
     """
 
     shares: Sequence[StreamShare]
@@ -62,13 +62,14 @@ class Throughput:
     beside : Answers
         Answers for each stream beside the other streams.
     shares : sequence of StreamShare
-        Shares while all senders send at the rates that datasets expect.
+        Shares while all senders send at the rates that datasets predict (values, not interval ends).
     one_queue_shares : sequence of StreamShare
         Shares as in ``shares``, but with all streams of a host in one queue if the host limits any of them.
     most_shares : sequence of StreamShare
-        Shares as in ``one_queue_shares``, but while all senders send the most that datasets allow.
+        Shares as in ``one_queue_shares``, but while all senders send the most that datasets allow: at the high ends of
+        the predicted rates.
     most_resources, most_allocation : SharedResources, Allocation
-        Resources and allocation while all senders send the most that datasets allow.
+        Resources and allocation of ``most_shares``.
     messages_at_once : AtOnce, optional
         All streams with messages of several frames send a message at once. ``None`` without such streams.
     bursts_at_once : AtOnce, optional
@@ -99,7 +100,7 @@ class Throughput:
     overloaded: Bools
 
     def other_shares(self, stream: int) -> tuple[StreamShare, StreamShare]:
-        """Shares of a stream in the two other cases: one queue in a host, and senders that send the most."""
+        """Shares of a stream in two other cases: from ``one_queue_shares``, and from ``most_shares``."""
         return self.one_queue_shares[stream], self.most_shares[stream]
 
 
@@ -209,7 +210,10 @@ def is_burst(stream: Stream) -> bool:
 def _at_once(
     system: System, packets: Packing, chosen: Bools, shares: Sequence[StreamShare]
 ) -> AtOnce:
-    """Count the packets and bits of the chosen streams' messages that come to sinks and to ports of switches."""
+    """Make the `AtOnce` of the streams in the mask ``chosen``, which send one message each at the same moment.
+
+    It counts the packets of their messages that come to each sink, and the bits that come to each port of a switch.
+    """
     counts, bits = Counter[str](), defaultdict[str, float](float)
     for stream, share, counted in zip(system.streams.values(), shares, chosen, strict=True):
         if not counted or share.elastic:

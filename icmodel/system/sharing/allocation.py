@@ -155,10 +155,11 @@ class Allocation:
 
 
 def share(flows: Flows, resources: Resources, windows: Windows) -> Allocation:
-    """Share all resources among flows, by TCP windows if all elastic flows have a window, otherwise evenly.
+    """Share all resources among flows: in proportion to the rates that TCP windows allow, or by the flows' weights.
 
-    A flow with a window of W bits gets W divided by the sum of its round trip and its wait in queues. A
-    flow without a window fills any queue, so the rate that it leaves to the others is unknown.
+    If all elastic flows have a TCP window, the windows decide. A window of W bits allows the rate W divided by the sum
+    of round trip and wait in queues. A flow without a window fills any queue, so the rate that it leaves to the others
+    is unknown. So if any elastic flow has no window, the weights decide.
     """
     elastic = flows.elastic
     if not elastic.any() or not windows.known[elastic].all():
@@ -568,9 +569,10 @@ def assured_weight(behaviour: str) -> float:
 def scaled(
     capacity: float, demand: Classes, *, rule: Discipline, rate_bps: float
 ) -> dict[int, float]:
-    """Divide a capacity among classes by ``rule``, in another unit than b/s, such as fractions of an interface.
+    """Divide a capacity that is not in b/s among classes by ``rule``, which divides a rate [b/s].
 
-    ``capacity`` and the demands have this unit. The whole capacity corresponds to ``rate_bps``.
+    ``capacity``, ``demand`` and the result have the other unit, such as the fraction of an interface. For the rule they
+    are converted to b/s; the whole capacity counts as ``rate_bps``.
     """
     scale = rate_bps / capacity
     available = rule(rate_bps, {priority: part * scale for priority, part in demand.items()})

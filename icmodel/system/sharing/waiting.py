@@ -240,7 +240,7 @@ def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats
     """Sum the loads and bursts of the other streams at the port of each given entry (stream at a port).
 
     Only streams that ``some`` selects count; streams of the entry's own source do not. ``nodes`` has the nodes
-    and weights of the integral.
+    and weights of a numerical integral for each port, arrays (ports, nodes).
     """
     t, weight = (of_port[at.port] for of_port in nodes)
     load = np.where(some, at.load, 0.0)
@@ -409,10 +409,10 @@ def _square(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
 def _slip_s(at: Arrivals, priority: int, own_s: Floats) -> Floats:
     """Mean wait of a frame for a less urgent packet that is sent between two of the frame's packets [s].
 
-    This happens at most once per frame: if a packet of the frame is late (`LATE`) and a less urgent
-    packet waits. From then on the frame's packets queue, so no less urgent packet can follow. They also queue if
-    a less urgent packet was on the wire when the frame's first packet arrived. The standard deviation of the
-    wait is assumed equal to its mean.
+    It is sent if a packet of the frame comes too late to follow the previous one directly (in the fraction `LATE` of
+    cases), and a less urgent packet waits. This happens at most once per frame. From then on the frame's packets queue,
+    so they follow one another directly. They also queue, and nothing is sent between them, if a less urgent packet was
+    on the wire when the frame's first packet arrived. The standard deviation of the wait is assumed equal to its mean.
     """
     lower = at.priority < priority
     load = np.bincount(at.port, np.where(lower, at.load, 0.0))[at.port]
@@ -439,7 +439,7 @@ def behind_buckets(mean_s: Floats, variance_s2: Floats, spare_s: Floats) -> tupl
     mean_s, variance_s2 : arrays (n,)
         Mean [s] and variance [s²] of the wait at a link of the same rate.
     spare_s : array (n,)
-        Tokens left in a full bucket behind the frame, as time at the link's rate [s]; 0 for a plain link.
+        Tokens that remain when a full bucket has passed the frame, as time at the link's rate [s]; 0 for a plain link.
     """
     found_mean, found_variance = mean_s.copy(), variance_s2.copy()
     here = np.flatnonzero((spare_s > 0) & (mean_s > SHORTEST_S) & np.isfinite(mean_s))
