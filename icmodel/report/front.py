@@ -372,7 +372,7 @@ def latency_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
 
 
 def _theory(bound: Callable[[Scenario], float | None], answer: Answer) -> float:
-    """Return a bound by theory for a stream; infinity if there is none."""
+    """Call ``bound`` with the scenario of a stream, and return its value; infinity if it has none or refuses."""
     try:
         value = bound(answer.scenario)
     except REFUSALS:

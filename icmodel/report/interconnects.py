@@ -282,7 +282,10 @@ def row_cells(row: Row) -> tuple[str, ...]:
 
 
 def link_table(best_first: Sequence[Ranked]) -> Table:
-    """Return a table of the ranked links: verdict, class (such as ``hosts open``), deciding value and interval."""
+    """Return a table of the ranked links: verdict, class, deciding value and interval.
+
+    The class is ``carries``, ``hosts open``, ``hosts fail`` or ``impossible``; see `icmodel.interconnects.result`.
+    """
     verdict, decided, rows = COLUMNS.index("verdict"), len(COLUMNS) - 1, []
     for one in best_first:
         texts, decisive = row_cells(one.row), one.row.decisive.verdict
@@ -296,7 +299,7 @@ def link_table(best_first: Sequence[Ranked]) -> Table:
 
 
 def why(one: Ranked) -> Iterator[str]:
-    """Yield a sentence that explains the class of a ranked link, then the reasons for its verdict."""
+    """Yield a sentence that explains the class of a ranked link (such as ``hosts open``), then the verdict's reasons."""
     yield f"{one.sentence}."
     yield from reasons(one.row)
 
@@ -342,8 +345,8 @@ def link_name(row: Row) -> str:
 def reasons(row: Row) -> Iterator[str]:
     """Yield the reasons for a link's verdict.
 
-    The deciding source comes first, with each requirement. The other sources, the datasets without an answer and the
-    notes follow.
+    A source is a dataset, or theory alone. The source that decides the verdict comes first, with the outcome of each
+    requirement. The other sources, the datasets without an answer and the notes follow.
     """
     yield f"answered by {source_name(row.source)}: {row.source.result.description}"
     for finding in row.source.result.findings:
@@ -360,7 +363,10 @@ def reasons(row: Row) -> Iterator[str]:
 
 
 def source_name(source: Source) -> str:
-    """Return the name of a source as text: ``ethernet-10g-2012 (published, corrected)`` or ``theory alone``."""
+    """Return the name of a source as text: ``ethernet-10g-2012 (published, corrected)`` or ``theory alone``.
+
+    In parentheses are the kind of evidence (such as published measurements) and the variant of the model.
+    """
     if source.ground == THEORY:
         return "theory alone"
     notes = [source.ground, source.variant]

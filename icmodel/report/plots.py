@@ -54,8 +54,8 @@ def metric_plot(
     """Make the Vega-Lite specification of one metric along an axis.
 
     All other parameters keep the values of the scenario. The plot shows the predicted line with its 90 % interval, and
-    the benchmarked points behind it. The shape of a point shows its basis. Further marks are the bound by theory, the
-    requested goodput, and the scenario.
+    the benchmarked points (dataset rows) behind it. The shape of a point shows its basis (kind of evidence). Further
+    marks are the bound by theory, the requested goodput, and the scenario.
 
     Parameters
     ----------
@@ -326,7 +326,11 @@ def describe(asked: Scenario, varied: str, *, fastest: bool = False) -> str:
 def datasets(
     walk: Profile, metric: str, requirement: Requirement | None = None
 ) -> dict[str, list[Row]]:
-    """Return the data of a plot in SI units, by layer. A layer without numbers is empty."""
+    """Return the data of a plot in SI units: name of a layer -> rows of numbers; a layer may be empty.
+
+    The layers are the predicted line, the bound by theory, the request, the limit of the requirement, the benchmarked
+    points, and the scenario itself (``here``).
+    """
     steps, asked = walk.answering(metric), walk.here.scenario
     limit: list[Row] = []
     if requirement is not None and requirement.metric == metric:
@@ -416,8 +420,9 @@ def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
 def benchmarked_points(walk: Profile, metric: str) -> Iterator[Row]:
     """Yield the dataset rows of a plot as points, each with its legend entry and its shade.
 
-    The shade is the index of a fill colour. Index 0 marks the scenario's payload. On a load axis, a row of unlimited
-    load is at the right end.
+    The shade is the index of the point's fill colour, which shows its payload. Points at the payload of the scenario
+    have index 0, and so have all points if the axis is the payload. On a load axis, a point of unlimited load is at the
+    right end.
     """
 
     def text(name: str, value: float | None) -> str:

@@ -113,7 +113,10 @@ def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> P
 
 
 def conclude(found: Recommendation) -> Conclusion:
-    """Return the conclusion of a recommendation: verdict and best design, in one sentence and in named parts."""
+    """Return the conclusion of a recommendation: its verdict, and a sentence on the designs.
+
+    Pairs of name and text follow: best design, its basis (kind of evidence), and verdict on the design in the file.
+    """
     best, searched = _best(found), f"{plural(found.searched.counts.all, 'design')} searched"
     if found.front:
         what = f"{plural(len(found.front), 'design')} to choose from; the least CPU: {changes(best.changed)}"

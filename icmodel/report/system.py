@@ -279,7 +279,8 @@ def latency_parts(
 ) -> tuple[str, str, str]:
     """Return three texts on the greatest latency of a frame: the times of network, hosts and application.
 
-    A device with a stated latency is named, even if the time of the host at the other end is unknown.
+    If the system file states the latency of a device, the text on hosts names the device and this latency. So it does
+    even if the time of the host at the other end of the stream is unknown.
     """
     system, bound = found.system, one.latency_bound
     own_s = (

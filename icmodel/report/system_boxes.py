@@ -98,13 +98,16 @@ Folding = Callable[[System], Mapping[str, Key]]
 
 
 def fold_groups(system: System) -> dict[str, Key]:
-    """Return keys that merge the nodes of each group into one box of the drawing."""
+    """Return a key for each node, the same for all devices or all switches of a group.
+
+    Nodes with equal keys share a box of the drawing.
+    """
     devices = {name: (False, device.group) for name, device in system.devices.items()}
     return devices | {name: (True, switch.group) for name, switch in system.switches.items()}
 
 
 def fold_large_groups(system: System) -> dict[str, Key]:
-    """Return keys that merge each group of more than `MOST_MEMBERS` nodes into one box. Other nodes stay separate."""
+    """Return a key for each node, as `fold_groups`, but merge only groups of more than `MOST_MEMBERS` nodes."""
     groups = fold_groups(system)
     count = Counter(groups.values())
     return {
@@ -113,9 +116,9 @@ def fold_large_groups(system: System) -> dict[str, Key]:
 
 
 def fold_neighbours(system: System) -> dict[str, Key]:
-    """Return keys that merge devices with the same neighbours into one box, even devices without a group.
+    """Return a key for each node, the same for all devices with the same neighbours, in a group or not.
 
-    Switches stay separate.
+    Nodes with equal keys share a box of the drawing. Each switch has a key of its own.
     """
     neighbours: dict[str, set[str]] = {name: set() for name in (*system.devices, *system.switches)}
     for link in system.links.values():
@@ -128,7 +131,7 @@ def fold_neighbours(system: System) -> dict[str, Key]:
 
 
 def fold_kinds(system: System) -> dict[str, Key]:
-    """Return keys that merge all devices into one box, and all switches into another box."""
+    """Return a key for each node: one for all devices, and one for all switches. So the drawing has two boxes."""
     return dict.fromkeys(system.devices, (False, "device")) | dict.fromkeys(
         system.switches, (True, "switch")
     )
@@ -312,12 +315,12 @@ class Layout:
 
 
 def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> Layout:
-    """Place boxes and route the cables between them. Columns follow hops; rows follow neighbours.
+    """Place boxes in columns and rows, and route the cables between them.
 
-    A forwarding box has several neighbours. Its column is its number of hops from one end of the system. A box with a
-    single neighbour is beside this neighbour: on its left in the first forwarding column, on its right in all others.
-    So a cable joins boxes in the same or in neighbouring columns, and crosses no box. A ring or mesh may have longer
-    cables.
+    A box with several neighbours (a forwarding box, such as a switch) is in the column of its number of hops from one
+    end of the system. A box with a single neighbour is one column beside it: to the left of neighbours in the first of
+    these columns, otherwise to the right. So cables join the same or neighbouring columns and cross no box, except in a
+    ring or mesh. The rows of a column follow the positions of the neighbours.
 
     Parameters
     ----------
@@ -447,7 +450,11 @@ def order_rows(column: list[int], neighbours: list[list[int]]) -> list[list[int]
 def place_boxes(
     rows: list[list[int]], pairs: Sequence[Pair], sides: Sequence[Pair], bent: set[Pair]
 ) -> tuple[Place, ...]:
-    """Return the rectangle of each box. ``bent`` holds each (column, side) with cables between boxes of that column."""
+    """Return the rectangle of each box.
+
+    ``bent`` holds pairs (column, side) that need room for bent cables. These join two boxes of this column at the left
+    (-1) or the right (1) side.
+    """
     lanes: dict[Pair, int] = {}
     for pair, at in zip(pairs, sides, strict=True):
         for end in zip(pair, at, strict=True):

@@ -93,7 +93,7 @@ def value_text(one: Judged) -> str:
     """Return the judged value of a requirement as text.
 
     If the value is unknown, or its interval has no upper end, the text is the interval. The latency of a whole message
-    has a mark.
+    ends with ``(whole message)``.
     """
     verdict = one.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate
@@ -178,7 +178,10 @@ BOUND_PARTS = ("network", "hosts", "application")
 
 
 def parts_table(found: SystemPrediction) -> Iterator[Table]:
-    """Yield a table of latency bounds by part, one row per latency requirement. If no bound is known, yield nothing."""
+    """Yield a table that splits latency bounds into network, hosts and application.
+
+    It has a row for each latency requirement. If no bound is known, yield nothing.
+    """
     rows = tuple(tuple(map(Cell, row)) for row in parts_rows(found))
     if rows:
         caption = "Worst-case latencies: the parts of network, hosts and application"
@@ -187,10 +190,11 @@ def parts_table(found: SystemPrediction) -> Iterator[Table]:
 
 
 def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
-    """Yield a row of texts for each latency requirement: the greatest latency bound of its streams, by part.
+    """Yield a row of texts for each latency requirement: the greatest latency bound among its streams, by part.
 
-    If the time of a host is unknown, the row shows ``from`` and the sum of the known parts. The known part of the hosts
-    is then the latency that the device at the other end states.
+    The parts are network, hosts and application. If the time of a host is unknown, the total is ``from`` and the sum of
+    the known times. If the device at the other end states a latency, this latency is among them, and the part of the
+    hosts is ``from`` and this latency.
     """
     for name, some in by_requirement(found.judged).items():
         sums = [
@@ -214,7 +218,10 @@ def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
 
 
 def stated_times(found: SystemPrediction, stream: str) -> StatedTimes:
-    """Return the times stated by source and sink of a stream. If neither states a latency, ``ends`` is empty."""
+    """Return the latency and core time that the system file states for the source and the sink of a stream.
+
+    Ends without a stated latency are missing in ``ends`` of the result.
+    """
     one = found.system.streams[stream]
     return StatedTimes(one, found.system.stating_devices(one))
 
@@ -226,9 +233,10 @@ Streams = Sequence[StreamPrediction]
 
 
 def streams(found: SystemPrediction) -> Iterator[Block]:
-    """Yield tables of groups and of single streams, and a note on the scope of the latency bounds.
+    """Yield tables of groups and of single streams, and a list of the methods of the latency bounds.
 
-    The row of a group shows its worst values.
+    The row of a group shows the worst values of its streams. The list states for each method which effects the bound
+    covers, and why a stream has no bound.
     """
     of = outcomes(found)
     groups = dict(by_group(found))
@@ -374,7 +382,10 @@ def devices(found: SystemPrediction, summary: Summary) -> Table:
 
 
 def stated_devices(found: SystemPrediction) -> Iterator[Table]:
-    """Yield a table of the devices that state latency and core time. If no device does, yield nothing."""
+    """Yield a table of the devices whose latency (and core time per frame) the system file states.
+
+    If there is no such device, yield nothing.
+    """
     stated = [one for one in found.system.devices.values() if one.latency_s is not None]
     groups = group_by_key(
         ((one.group, one.latency_s, one.core_time_s, one.source), one) for one in stated
@@ -429,7 +440,10 @@ def grows(metric: str, some: Iterable[StreamPrediction]) -> bool:
 
 
 def limits(some: Iterable[StreamPrediction]) -> tuple[str, str]:
-    """Return two texts: the first stream's bottleneck with its location, and the number of others: ``and 2 more``."""
+    """Return two texts: the bottleneck of the first stream with its location, and ``and 2 more``.
+
+    The number counts the other distinct bottlenecks of the streams. Without others, the second text is empty.
+    """
     places = ((limit_name(one.bottleneck) or "unknown", one.bottleneck_at) for one in some)
     first, *more = dict.fromkeys(f"{by} at {at}" if at else by for by, at in places)
     return first, f"and {len(more)} more" if more else ""
@@ -442,7 +456,11 @@ def greatest_bound(some: Streams) -> LatencyBound | None:
 
 
 def bound_text(some: Streams, digits: int = BOUND_DIGITS) -> str:
-    """Return the greatest latency bound of streams as text, with its scope; ``none`` if a stream has no bound."""
+    """Return the greatest latency bound of streams as text, such as ``310 µs (network)``.
+
+    In parentheses is the scope, if the bound does not cover all frames from application to application. If a stream has
+    no bound, the text is ``none``.
+    """
     bound = greatest_bound(some)
     if bound is None:
         return "none"
@@ -451,7 +469,11 @@ def bound_text(some: Streams, digits: int = BOUND_DIGITS) -> str:
 
 
 def bound_scope(bound: LatencyBound) -> str:
-    """Return the scope of a latency bound as text; empty if it covers all frames between the applications."""
+    """Return the scope of a latency bound as text; empty if it covers all frames from application to application.
+
+    ``(network)`` means the network without its hosts. ``arriving`` means only frames that the hosts accept and that
+    arrive. If the hosts are virtual machines, the text also states the network's part of the bound.
+    """
     if NETWORK in bound.covers:
         return "(network)"
     parts = ["arriving"] if {ARRIVING, TAKEN} & set(bound.covers) else []

@@ -122,9 +122,10 @@ JudgedScore = tuple[Trial, Score, Verdict]
 
 
 def verdicts(found: Validation) -> list[JudgedScore]:
-    """Judge the coverage of each metric, the worst first.
+    """Judge the coverage of each metric: the share of left-out rows inside their 90 % intervals. The worst comes first.
 
-    Only folds that resemble a user's questions (`LIKE_QUESTIONS`) are judged. Without such folds, all folds are judged.
+    Only folds that resemble a user's questions are judged: single points left out, and held-out runs. Without such
+    folds, all folds are judged.
     """
     deciding = [trial for trial in found.trials if trial.kind in LIKE_QUESTIONS] or found.trials
     judged = []

@@ -189,7 +189,11 @@ class _Plot:
 
     @property
     def groups(self) -> dict[str, Row]:
-        """One plotted dataset row for each legend entry, sorted by basis (strongest evidence first), then by shade."""
+        """One plotted dataset row for each legend entry, in the order of the legend.
+
+        Rows with the strongest basis (kind of evidence) come first, then rows with the least shade (index of the fill
+        colour).
+        """
 
         def strength(row: Row) -> tuple[int, int]:
             return BASES.index(str(row["basis"])), int(str(row["shade"]))

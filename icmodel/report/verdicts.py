@@ -97,10 +97,10 @@ def _reason(finding: Finding) -> str:
 
 
 def _weakest(candidate: CandidateResult) -> list[Finding]:
-    """Return the deciding findings with the weakest basis; an empty list if nothing was predicted.
+    """Return the deciding findings with the weakest basis (kind of evidence); none if nothing was predicted.
 
-    A finding decides if its outcome is that of the candidate. Latencies that grow without limit are left out, since
-    the goodput determines them.
+    A finding is a verdict on a requirement. It decides if its outcome is that of the candidate. Latencies that grow
+    without limit are left out, since a missed goodput is their cause.
     """
     decided = [
         finding
@@ -235,7 +235,10 @@ def _minimised(one: Objective, known: Mapping[str, Mapping[str, Estimate]]) -> s
 
 
 def _findings(caption: str, first: str, findings: Iterable[Finding]) -> Table:
-    """Make a table of requirements or alternative readings: predicted value, limit, margin and verdict."""
+    """Make a table of requirements, or of their alternative readings (other interpretations, which do not count).
+
+    A row has predicted value, limit, margin and verdict. ``first`` is the heading of the names.
+    """
     rows = []
     for finding in findings:
         verdict = finding.verdict
