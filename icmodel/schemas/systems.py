@@ -200,7 +200,10 @@ class OpenRequirement(JudgedRequirement):
 
 
 class NearestRequirement(JudgedRequirement):
-    """Requirement that no design meets. The verdict is that of the design and stream that come nearest to the limit."""
+    """Requirement that no design meets.
+
+    The object shows one stream in one design: the one whose value comes nearest to the limit.
+    """
 
     stream: str
 
@@ -298,8 +301,8 @@ class Compared(Part):
 class Bounded(Part):
     """Latency bound of a verified stream, and its greatest measured latency [s].
 
-    ``measured`` leaves out passes in which the hypervisor stopped the machine. ``measured_stolen`` is the greatest
-    latency in those passes.
+    A pass is a run of all streams at the same time. ``measured`` leaves out passes in which the hypervisor stopped the
+    virtual machine. ``measured_stolen`` is the greatest latency in those passes.
     """
 
     bound: Number
@@ -321,7 +324,7 @@ class VerifiedStream(Part):
 
 
 class LabCopy(Part):
-    """Copy of a system in the lab, possibly slower and with fewer members."""
+    """Copy of a system in the lab, possibly slower (factor ``slower``) and with fewer devices in each group."""
 
     slower: float
     members: int | None

@@ -162,7 +162,10 @@ class Changes(Part):
 
 
 class Judged(Part):
-    """Verdict on an interconnect, with its ground (measured, extrapolated, theory, ...) and its basis."""
+    """Verdict on an interconnect, with the basis (kind of evidence) of the numbers that decided it.
+
+    ``ground`` states the source of these numbers: own measurements, publications, extrapolation or theory.
+    """
 
     ground: Ground
     outcome: Outcome

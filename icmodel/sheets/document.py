@@ -169,7 +169,10 @@ def _walk(place: Place, part: Any) -> Iterator[tuple[Place, Any]]:
 
 
 def kind_of(part: Mapping[str, Any]) -> str:
-    """Return the name of the sheet with a row for this part of a document. Return "" if no sheet has one."""
+    """Return the name of the sheet in which this object of a JSON document becomes a row; "" if none.
+
+    The keys of the object decide: `KEYS` has, for each sheet, the keys that an object must have.
+    """
     return next((name for name, keys in KEYS.items() if part.keys() >= keys), "")
 
 
@@ -210,7 +213,10 @@ def parts_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 
 def _named(place: Place, found: Mapping[str, Any]) -> tuple[str, str]:
-    """Return two cells: the place of a verdict (with stream or device), and the name of its requirement."""
+    """Return two cells of a verdict: its place, and the name of its requirement.
+
+    The place is the path of keys in the document, without the last key, then the stream or device: ``a / b / stream``.
+    """
     of = [str(found[key]) for key in ("stream", "device", "where") if found.get(key)]
     return " / ".join([*place[:-1], *dict.fromkeys(of)]), str(found["requirement"].get("name", ""))
 

@@ -203,7 +203,10 @@ def text_xml(text: str) -> str:
 
 
 def _add_charts(book: Any, page: Page, drawn: Chart) -> None:
-    """Add a sheet with one chart for each group of columns of the page."""
+    """Add a sheet ``charts`` with a chart for each group in ``drawn.groups``, from the numbers of the page.
+
+    A group is a tuple of column indices. The first column is a solid line, further ones (low and high) are dashed.
+    """
     sheet, rows = book.add_worksheet("charts"), len(page.sheet.rows)
     sheet.fit_to_pages(1, 0)
     for k, group in enumerate(drawn.groups):
@@ -345,10 +348,11 @@ def _xlsx_rows(body: bytes, place: Path) -> list[list[Cell]]:
 
 
 def _check_size(body: bytes, place: Path) -> None:
-    """Raise ReportError if a file unpacks to too many bytes, or its cells span too large an area.
+    """Raise ReportError if an XLSX file (a ZIP archive) unpacks to too many bytes, or its cells span too large an area.
 
-    The library calamine allocates the whole rectangle around the cells, and the stated number of texts. A failed
-    allocation ends the process. The stated size of a part may be wrong, so this function counts the unpacked bytes.
+    The library calamine allocates memory for the whole rectangle around the cells, and for as many texts as the file
+    claims to have. If this fails, the process ends. The sizes that the archive states may be wrong, so this function
+    counts the unpacked bytes.
     """
     total = 0
     with zipfile.ZipFile(io.BytesIO(body)) as book:
@@ -396,7 +400,10 @@ class Area:
             raise ReportError(f"{place} states a count of {most}: the maximum is {MOST_CELLS}")
 
     def check(self, place: Path) -> None:
-        """Raise ReportError if the area is too large. Cells without a reference count as cells of the last row."""
+        """Raise ReportError if the area is too large.
+
+        The XML of a cell may lack its reference (such as ``B7``). Such cells count as cells of the last row.
+        """
         row, column = self.row, self.column
         if self.unplaced > 0:
             row, column = self.last_row, max(column, min(self.unplaced, LAST_COLUMN))

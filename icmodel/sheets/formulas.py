@@ -1,4 +1,6 @@
-"""Formulas of a living workbook as lines of text, ``name = formula``: question, law `corrected`, and answer.
+"""Formulas of a living workbook as lines of text, ``name = formula``, from a question to its answer.
+
+The formulas compute the model variant (law) `corrected`.
 
 A living workbook is an XLSX file that answers a question by formulas, without icmodel.
 
@@ -6,7 +8,8 @@ A step is one column of the calculation sheet; a question is one row. In a formu
 step in the same row. Names with the prefixes ``t_``, ``k_``, ``p_`` and ``l_`` are columns of the look-up sheets. An
 empty text stands for an unknown number, and `INFINITY` for infinity. Excel 2016 and LibreOffice have all functions.
 
-In the templates, ``{end}`` is value, low or high, and ``{other}`` is the opposite end of the interval.
+In the templates, ``{end}`` is one of the three numbers of an estimate: value, low or high. ``{other}`` is the opposite
+end of the interval: high for low, low for high, and value for value.
 """
 
 from __future__ import annotations
@@ -173,7 +176,10 @@ cable time = [extra cable]*{s_per_m!r}
 
 
 def question_steps(found: Lookup) -> Iterator[Step]:
-    """Yield the formulas for the defaults of a question, its refusal, and its limits by theory."""
+    """Yield the formulas for the inputs of a question: missing inputs get their defaults.
+
+    Further formulas give the reason to refuse the question, if any, and the limits of the wire by theory.
+    """
     link, framing = found.tables.link, found.tables.wires[0].framing
     cable_m, s_per_m = link.cable_length_m or 0.0, link.propagation_s_per_m or 0.0
     _, cores, switches = found.tables.axes.shape
@@ -407,13 +413,19 @@ def law_steps(found: Lookup) -> Iterator[Step]:
 
 
 def adds_cores(found: Lookup, utilisation: str) -> bool:
-    """Whether busy cores follow from a utilisation, since the dataset has no table of busy cores."""
+    """Whether the formulas compute busy cores as utilisation times cores.
+
+    This is so if the dataset has the utilisation (such as ``cpu_send``) but no rows of busy cores.
+    """
     measured = f"{utilisation}_cores" in found.metrics
     return utilisation in found.metrics and not measured and bool(found.tables.axes.cores)
 
 
 def look_up_steps(found: Lookup, index: int, name: str, load: str) -> Iterator[Step]:
-    """Yield formulas for the look-up of value, low, high and basis in a table. ``load`` is unlimited or requested."""
+    """Yield the formulas that look up value, low, high and basis in the table ``found.names[index]``, which is ``name``.
+
+    ``load`` is the load of the look-up: `UNLIMITED`, or `REQUESTED` (requested goodput).
+    """
     table, place = f"{NAMES.get(name, name)} {load}", found.place(index)
     row, slots = f"[{table} row]", found.tables.axes.slots
     past = f"([bytes]-INDEX(t_from,{row}))"
@@ -605,7 +617,10 @@ def answers(found: Lookup) -> tuple[str, ...]:
 
 
 def basis_steps(found: Lookup) -> Iterator[Step]:
-    """Yield the cell formulas of the basis of each metric: the number of its weakest kind of evidence."""
+    """Yield a formula for the basis (kind of evidence) of each metric, as a number.
+
+    Greater numbers are weaker evidence. So the formula is the maximum over all rows and rules that the metric uses.
+    """
     counts = [name.removeprefix(SHARED) for name in found.names if name.startswith(SHARED)]
     shared = "".join(
         f",IF([endpoint count]={count},[{SHARED}{count} {UNLIMITED} basis],0)" for count in counts

@@ -1,8 +1,9 @@
-"""Look-up tables of a living workbook: the compiled tables of the law `corrected` as rows of cells.
+"""Look-up tables of a living workbook: the tables of the model variant `corrected` as rows of spreadsheet cells.
 
-A row holds the polynomial of one metric in one cell (payload interval) and one slot (load interval) of
-`icmodel.tables.bilinear`. Neighbouring cells with the same polynomial share a row. The rows are sorted by a key of
-surface, slot and payload, so one binary search finds a row.
+A configuration is a protocol, a core count and a switch count. In a configuration, a metric is a surface over payload
+and load: polynomials, one for each payload interval ("cell") and load interval ("slot"); see `icmodel.tables.bilinear`.
+A row of the sheet holds one of these polynomials. Neighbouring payload intervals with the same polynomial share a row.
+The rows are sorted by a key of surface, load interval and payload, so one binary search finds a row.
 """
 
 from __future__ import annotations
@@ -57,9 +58,10 @@ PAYLOAD, CORES, SWITCHES = "<payload>", "<cores>", "<switches>"
 class Lookup(NamedTuple):
     """Look-up data of a workbook as cells: tables, limits and sentences of a dataset at given options.
 
-    ``names`` are the names of all tables, and ``metrics`` are those that an answer shows. ``rows`` are the polynomials.
-    ``configurations`` has a row for each table, protocol, core count and switch count, with the number of the surface.
-    ``protocols`` has a row for each protocol in ``answered``. ``refused`` maps each other protocol to the reason.
+    ``names`` are the names of all tables (a table holds one metric), and ``metrics`` are those that an answer shows.
+    ``rows`` are the polynomials. ``configurations`` has a row for each table, protocol, core count and switch count; it
+    states the number of the surface (polynomials over payload and load) to use. ``protocols`` has a row for each
+    protocol in ``answered``. ``refused`` maps each other protocol to the reason.
     """
 
     data: Dataset
@@ -83,9 +85,9 @@ class Lookup(NamedTuple):
         return int(np.prod(self.tables.axes.shape))
 
     def place(self, index: int) -> str:
-        """Return a formula for a row number in the sheet of configurations.
+        """Return a formula for a row number in the configurations sheet.
 
-        It is the row of the question's configuration for the table ``names[index]``.
+        The row holds the protocol, core count and switch count of the question, for the table ``names[index]``.
         """
         return f"[configuration]+{index * self.configuration_count}"
 
@@ -180,7 +182,11 @@ def protocol_rows(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, C
 def configuration_rows(
     found: Lookup, cache: TableCache, options: Options, first_surface: Sequence[int]
 ) -> Iterator[dict[str, Cell]]:
-    """Yield a row of cells for each table, protocol, core count and switch count."""
+    """Yield a row of cells for each look-up table, protocol, core count and switch count.
+
+    A row has the number of its surface, its ranges, and the sentences for questions that it cannot answer.
+    ``first_surface`` is the number of surfaces in the tables before each table.
+    """
     tables, data = found.tables, found.data
     axes = tables.axes
     domains = [cache.domain(name, options) for name in found.answered]
@@ -232,7 +238,8 @@ def _absence(
 ) -> str:
     """Return the reason why a table has no value, as in `icmodel.model.explanation`.
 
-    ``switches`` is a placeholder for the number of switches.
+    If ``switches`` is given, the reason names a number of switches. ``switches`` is then the text `SWITCHES`, which a
+    formula replaces by the number.
     """
     data = found.data
     for entry in data.absences:
@@ -259,8 +266,13 @@ def _finite(number: float) -> float:
 def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tuple[Cell, ...]]:
     """Yield the rows of the look-up table of polynomials, in the order of their keys.
 
-    The columns of a row are: key, table, first payload [B] and least load [b/s]; 4 coefficients for the value, and 6 for
-    each end of the interval; four codes of the basis; the highest load that limits the goodput [b/s].
+    The columns of a row are:
+
+    - key, name of the table, first payload [B] and least load [b/s]
+    - coefficients: 4 for the value, 6 for low, 6 for high
+    - four codes of the basis (kind of evidence): between benchmarked payloads and loads, at such a load, at such a
+      payload, and at both
+    - highest limited (not unlimited) benchmarked load [b/s]
     """
     tables = found.tables
     slots, left = tables.axes.slots, tables.left.copy()
@@ -294,9 +306,9 @@ def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tup
 
 
 def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
-    """Return a mask: true for a cell with the same polynomial and basis as the previous cell.
+    """Return a mask, true for a payload interval with the same polynomial and basis as the interval before.
 
-    The axes of the mask are slots, surfaces and cells.
+    The shape of the mask is (load intervals, surfaces, payload intervals).
     """
     width = np.diff(tables.axes.knots, append=tables.axes.knots[-1] + 1)
     span = np.diff(tables.floors[:-1], append=2 * tables.floors[-2] + 1)
@@ -326,9 +338,11 @@ def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
 
 
 def _evaluated(terms: Floats, past: Floats, load: Floats | float) -> Floats:
-    """Evaluate polynomials at points ``past`` [B] and ``load`` [b/s] above the lower corner of their cell.
+    """Evaluate polynomials of payload and load.
 
-    The axes of ``terms`` are coefficients (6), value/low/high, slots, surfaces and cells.
+    ``past`` [B] is the payload above the start of its payload interval. ``load`` [b/s] is the load above the start of
+    its load interval. The shape of ``terms`` is (6, 3, load intervals, surfaces, payload intervals): coefficients, each
+    for value, low and high.
     """
     fixed = terms[0] + past * (terms[1] + past * terms[2])
     return np.asarray(fixed + load * (terms[3] + past * (terms[4] + past * terms[5])))

@@ -326,7 +326,10 @@ class _Workbook:
         self.write_charts(last + 3)
 
     def write_answer(self, row: int, metric: str, results: Mapping[str, Cell]) -> None:
-        """Write the row of a metric, counted from 1: interval, unit, basis, limit, verdict and reason."""
+        """Write a metric to row ``row`` (counted from 1) of the question sheet.
+
+        Its cells are name, value, low, high, unit, basis, limit, verdict, and the reason for a missing value.
+        """
         page, line, unit = self.question, row - 1, unit_of_metric(metric)
         number = self.book.add_format({"num_format": unit.format})
         page.write_string(line, 0, metric_name(metric), self.bold)
@@ -368,7 +371,10 @@ class _Workbook:
         page.write_formula(line, 7, verdict, None, "")
 
     def notes(self) -> Iterator[str]:
-        """Yield icmodel's notes on an answer as formulas without the equals sign."""
+        """Yield a formula, without ``=``, for each note that icmodel adds to answers.
+
+        The formula gives the note if it applies to the answer in the sheet, and an empty text if not.
+        """
         cell = self.cell
         answered, endpoints = cell("answered"), cell("endpoint count")
         idle = "idle: if they send, give others' goodput, the sum of their requests"
@@ -459,7 +465,10 @@ class _Workbook:
                 curve.write_formula(k + 1, place, formula, None, stored)
 
     def goodput_configuration(self) -> Mapping[str, Cell] | None:
-        """Return the row of the configurations sheet with the goodput of the initial question, or None."""
+        """Return a row of the configurations sheet: that of the goodput at the protocol, cores and switches of the inputs.
+
+        Returns None if the dataset has no goodput there.
+        """
         protocol, cores = self.inputs["protocol"], self.inputs.get("cores")
         if cores is None:
             defaults = {row["protocol"]: row["default cores"] for row in self.found.protocols}

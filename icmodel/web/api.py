@@ -102,7 +102,11 @@ class IngestedText(Ingested):
 
 
 class KeptValidation(Validation):
-    """Scores of a validation, and the dataset's stored coverage by variant and kind of fold."""
+    """Scores of a validation, and the coverage that is stored with the dataset.
+
+    Coverage is the share of left-out rows inside their predicted intervals. ``kept`` has it by model variant and kind
+    of fold.
+    """
 
     kept: dict[str, Any]
 

@@ -62,7 +62,10 @@ def described(name: str, *examples: object) -> Any:
 
 
 def labelled(name: str, *examples: object) -> Any:
-    """Make a field for a label or a dataset's description, with the help text of its option."""
+    """Make a field for an option of `icmodel ingest`: a label of the results, or a part of the dataset's description.
+
+    The description of the field is the option's help text.
+    """
     text = TEXTS.get((LabelOptions, name)) or TEXTS[DatasetOptions, name]
     return Field(None, description=text, examples=list(examples) or None)
 
@@ -129,7 +132,7 @@ class PredictBody(QuestionBody):
     )
 
     def extras(self) -> Extras:
-        """Return the options of a message and of a parameter to solve for."""
+        """Return the options for the latency of a whole message, and for a parameter to solve for, as texts."""
         return Extras(self.message, self.message_within, self.solve, self.goodput)
 
 
@@ -144,7 +147,7 @@ class SweepBody(QuestionBody):
     allow_gaps: bool = Field(False, description="Leave points outside the measured range empty.")
 
     def grid_options(self) -> GridOptions:
-        """Return the metrics, and the treatment of points outside the measured range."""
+        """Return the requested metrics, and whether points outside the measured range are extrapolated or left empty."""
         return GridOptions(tuple(split_names(self.metric)), self.extrapolate, self.allow_gaps)
 
 
@@ -260,9 +263,9 @@ _OPTION = re.compile(r"`[^`]*`|--([a-z]+(?:-[a-z]+)*)(?![\w-])")
 
 
 def in_keys(text: str) -> str:
-    """Replace parameters of Python and options of the command line by keys of a request.
+    """Replace Python parameters and command-line options in an error message by keys of a request.
 
-    Commands in backquotes stay.
+    Commands in backquotes are not changed.
 
     Examples
     --------

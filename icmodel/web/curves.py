@@ -159,7 +159,7 @@ def _ranges(model: Model, rows: Sequence[Point]) -> Iterable[Range]:
 
 
 class Dot(BaseModel):
-    """Benchmarked point beside a curve: position, value and interval in SI units, and a text with the source."""
+    """Benchmarked point (dataset row) beside a curve: position, value and interval in SI units, text with source."""
 
     x: float
     y: float
@@ -226,7 +226,7 @@ def predict_curve(
     keywords : mapping
         Arguments of `icmodel.scenario.scenario` in SI units. The parameter on the axis may be missing.
     outside : "nan" or "extrapolate"
-        Treatment of points outside the measured range.
+        Treatment of points outside the measured range: value NaN (a gap in the curve), or an extrapolated value.
     beyond : bool
         Whether the curve extends beyond the benchmarked payloads.
 
@@ -289,10 +289,10 @@ def _positions(
 
 
 def _dots(rows: Iterable[Point], here: Scenario, over: Axis, metric: str) -> Iterator[Dot]:
-    """Yield the benchmarked points that match the question in all parameters but the axis.
+    """Yield the benchmarked points (dataset rows) of a metric that have the parameters of the question, except the axis.
 
-    Along payload or cores, these are the points at the nearest loads below and above the request, and the points
-    without a load.
+    On a payload or core axis, only the nearest loads at or below and at or above the request are kept for each
+    position, and rows that state no load.
     """
     places: dict[float, list[Point]] = {}
     for row in rows:

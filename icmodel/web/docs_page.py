@@ -96,7 +96,7 @@ def resolved(openapi: Document, schema: Document) -> Document:
 
 
 def type_name(openapi: Document, schema: Document) -> str:
-    """Return the type of a value in words, with its default.
+    """Return the type of a JSON schema in words, with its default. References are looked up in ``openapi``.
 
     Examples
     --------

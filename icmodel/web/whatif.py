@@ -278,7 +278,11 @@ def _metric(name: str, found: Prediction) -> Metric:
 
 
 def limited_by(found: Prediction) -> str:
-    """Return the bottleneck in words. If the request is the bottleneck, the text adds the least other bound."""
+    """Return the bottleneck in words.
+
+    If the request limits the goodput, the text also has the least of all other bounds: the goodput that a greater
+    request could reach.
+    """
     name = limit_name(found.bottleneck)
     others = [(bps, bound) for bound, bps in found.bounds.items() if bound != "request"]
     if found.bottleneck == "request" and others:
@@ -288,7 +292,10 @@ def limited_by(found: Prediction) -> str:
 
 
 def bars(metric: str, parts: Mapping[str, float], decisive: Callable[..., float]) -> list[Bar]:
-    """Convert the parts of a metric to bars. ``decisive`` (``min`` or ``max``) selects the deciding bar."""
+    """Convert the parts of a metric (goodput bounds or latency terms) to bars.
+
+    ``decisive`` selects the bar to mark: ``min`` for bounds (the least limits), ``max`` for terms (the largest).
+    """
     finite = [value for value in parts.values() if math.isfinite(value)]
     longest, marked = max(finite, default=0.0), decisive(finite, default=0.0)
     return [

@@ -150,7 +150,7 @@ class Executor:
 
 
 def prepare() -> bytes:
-    """Import modules and make a model, since most answers need them."""
+    """Import modules and make the model of the default dataset, so that the first answer of this process is quick."""
     import icmodel.system.prediction
     import icmodel.usecase  # noqa: F401
     from icmodel.sweep import sweep
