@@ -1,9 +1,10 @@
 """Fits of the model variant `hybrid`: dense curves with 90 % intervals from measured rows.
 
-A fit uses all rows of a metric, over all options and counts.  It has several candidates
-(alternative predictors).  Some are Gaussian processes over the residual of a cost model, others
-use a single curve.  A cost model sums a time per frame, per byte and per packet.  The fit blends its
-candidates by their leave-one-out errors at nearby rows.
+A fit predicts one metric from all its measured rows.  The rows may differ in protocol, options and
+counts (of cores, switches and endpoints).  A fit has several candidates (alternative predictors).
+Some are Gaussian processes, which predict the errors of a cost model.  A cost model sums a time per
+frame, per byte and per packet.  Other candidates interpolate a single curve: rows that differ only
+in payload.  The fit blends its candidates by their leave-one-out errors at nearby rows.
 
 ``python -m benchmarks.accuracy.choose`` chooses the `Constants` of fits by their errors on left-out
 rows.  To score a dataset, the benchmark uses constants chosen on all other datasets.  The shipped
@@ -25,13 +26,14 @@ class Constants:
     Parameters
     ----------
     octaves : float
-        Distance in payload, in octaves, over which the weight of an error falls by a factor e.
+        Distance between the payloads of row and site [octaves], over which the weight of the row
+        falls by a factor e.
     other_label : float
         Factor on the weight of a row for each label that row and site do not share.
     other_end : float
-        Factor on the weight of a row whose position differs from that of the site.  The positions
-        are below, between and above the measured payloads.  Extrapolation has larger errors than
-        interpolation.
+        Factor on the weight of a row whose position differs from that of the site.  A position is
+        below, between or above the measured payloads of a curve.  Errors of interpolation thus say
+        little about extrapolation, whose errors are larger.
     everywhere : float
         Share of the total weight that is divided equally among all rows, at any distance.
     root : float
@@ -40,8 +42,8 @@ class Constants:
     power : float
         Exponent p in the weight of a candidate: (mean error nearby)^−p.
     doubt : float
-        Weight of the candidates' disagreement in the width of an interval.  The errors of nearby
-        rows have the weight 1.
+        Weight of the candidates' disagreement in the width of an interval.  The width is
+        proportional to: mean error of nearby rows + ``doubt`` × disagreement.
     """
 
     octaves: float = 1.5

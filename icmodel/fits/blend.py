@@ -1,8 +1,9 @@
 """Blend the candidates (alternative predictors) of a fit, and compute 90 % intervals.
 
-No candidate is best everywhere.  Linear interpolation is exact on a plateau.  A Gaussian process
-learns a packet break from a similar configuration.  At each site, a candidate with larger
-leave-one-out errors at nearby rows has a smaller weight.  Rows far away count little.
+No candidate is best everywhere.  Linear interpolation is exact on a plateau.  Above some payloads, a
+frame needs one more packet, and its time jumps.  A Gaussian process learns this jump from rows with
+similar options.  At each site (payload, load and labels), a candidate with larger leave-one-out
+errors at nearby rows has a smaller weight.  Rows far away count little.
 
 The greatest latency of a run is caused by a stall.  Stalls differ from row to row, and no candidate
 predicts them.  A predicted maximum can be at most 100 % too low, but any factor too high.  So the
@@ -56,7 +57,8 @@ class Blend:
         Weights in the prediction of each left-out row: one line for each left-out row, one column
         for each row from which it is predicted.  Each line sums to 1.
     is_maximum : bool
-        Whether the metric is the greatest latency of a run, or the stall in it.
+        Whether the metric is the greatest latency of a run, fitted directly or as a stall.  A stall
+        is the greatest minus the mean latency.
     constants : Constants
         Constants of the weights.
     """
@@ -107,7 +109,10 @@ class Blend:
         return np.asarray((known / known.sum(axis=0)).mean(axis=1))
 
     def nearby_left_out(self, rows: Floats) -> Floats:
-        """Weighted mean of a quantity (rows,) over the neighbours of each left-out row."""
+        """Average a quantity (rows,) over the other rows, for each left-out row, (rows,).
+
+        Rows near the left-out row have large weights.
+        """
         return np.asarray(self.left_out_row_weights @ rows)
 
 
@@ -128,7 +133,8 @@ def blend(
         Errors of each candidate; NaN if a candidate makes no prediction.  The first candidate
         predicts every row.
     is_maximum : bool
-        Whether the metric is the greatest latency of a run, or the stall in it.
+        Whether the metric is the greatest latency of a run, fitted directly or as a stall.  A stall
+        is the greatest minus the mean latency.
     constants : Constants
         Constants of the weights.
     """
@@ -143,9 +149,11 @@ def blend(
 
 
 def _raw_row_weights(distances: Distances, constants: Constants) -> Floats:
-    """Unnormalised weights (n, rows) of the rows at each site, by payload, load and labels.
+    """Unnormalised weights (n, rows) of the rows at each of n sites (payload, load and labels).
 
-    A row has a smaller weight if only one of row and site is extrapolated.
+    The weight of a row falls with its distance from the site in payload and load.  Each label column
+    in which they differ multiplies the weight by ``other_label``.  If only one of them lies within
+    the measured payloads of its curve, the weight is multiplied by ``other_end``.
     """
     payload = distances.along(-np.abs(distances.payload) / constants.octaves)
     weights = np.exp(payload - distances.offered)
@@ -158,7 +166,7 @@ def _raw_row_weights(distances: Distances, constants: Constants) -> Floats:
 def _normalised(raw: Floats, equal: float, constants: Constants) -> Floats:
     """Scale the weights of rows at each site (n, rows) to a sum of 1, and mix in equal weights.
 
-    ``equal`` is the weight that each row would have if all rows had equal weights.
+    ``equal`` is the equal weight of each row: 1 / (number of rows, without a left-out row).
     """
     total, share = np.maximum(raw.sum(axis=1, keepdims=True), TINY), constants.everywhere
     return np.asarray((1.0 - share) * (raw / total) + share * equal)
@@ -234,7 +242,8 @@ class Widths:
         Relative standard deviation of one new run, without the part that the row's leave-one-out
         error already contains.
     chosen : int
-        Number of parameters that were fitted to the rows.
+        Number of parameters that were fitted to the rows.  With more parameters, leave-one-out
+        errors are too small, and so ``factor`` is increased.
     widest : float
         Greatest half-width.
     """

@@ -35,7 +35,9 @@ LEAST_POINTS = 2
 
 
 class Curves:
-    """Measured curves of a metric; each method of `METHODS` predicts a curve from its rows alone.
+    """Measured curves of a metric, from which each method of `METHODS` predicts log times.
+
+    A method predicts a site from the rows of the site's own curve alone.
 
     Parameters
     ----------
@@ -44,7 +46,8 @@ class Curves:
     log_time : array (rows,)
         Log time at the rows.
     modelled : array (rows,)
-        Log time of the cost model at the rows, which ``straight`` follows beyond a curve.
+        Log time of the cost model at the rows.  Beyond the outer points of a curve, the method
+        ``straight`` runs parallel to the cost model.
     """
 
     def __init__(self, sites: Sites, log_time: Floats, modelled: Floats) -> None:

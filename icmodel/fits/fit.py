@@ -87,9 +87,11 @@ ALL = 1 - 1e-9
 
 @dataclass(frozen=True, slots=True)
 class TheoryPackets:
-    """Theoretical packet rate at the fitted goodput.
+    """Theoretical packet rate of streams: frames per second times packets per frame.
 
-    Below capacity, no packet holds data of two frames.  A stream at its limit fills its packets.
+    Below capacity, no packet holds data of two frames, so a frame has the packets of a lone frame.  At
+    its limit, a stream fills its packets.  A frame then has the least number of packets, and the
+    fitted goodput gives the frames per second.
     """
 
     goodput: FittedMetric
@@ -114,7 +116,10 @@ class TheoryPackets:
 
 
 def _at_own_limit(where: Sites) -> Sites:
-    """Copy sites with the load at which goodput is fitted: unlimited, but unchanged for sites in overload."""
+    """Copy sites, with the load set to unlimited; sites in overload keep their load.
+
+    At these loads, the fitted goodput is the capacity.
+    """
     full = unlimited(where)
     over = where.labels[:, REGIME] == OVERLOAD
     labels = np.where(over[:, None], where.labels, full.labels)
@@ -162,7 +167,11 @@ class FittedMetric:
         return self.quantity.value(self.at(where)[0], where.payload_bytes)
 
     def elsewhere(self) -> float:
-        """Log half-width by which intervals grow for a configuration without measured rows."""
+        """Further half-width, in log time, for a configuration without measured rows.
+
+        A configuration is a protocol with its options and counts.  The root of the sum of squares
+        combines this half-width with that of `at`.
+        """
         own = half_width(self.fit.processes[0], self.fit.sites.labels[:, :REGIME])
         beside = (self.over or self.mean) if self.packets is None else self.packets.goodput
         return own if beside is None else math.hypot(own, beside.elsewhere())
@@ -199,9 +208,11 @@ class Fitter:
     carrier : callable
         Function that computes how frames travel on the wire.
     fitted_metric : callable
-        Function from the name of a metric to its fit; ``None`` if the metric has too few rows.
+        Function that returns the fit of a metric, given its name; ``None`` if the metric has too
+        few rows.
     flowing : callable
-        Function that adds the throughput to the sites of a metric, if the fit may use it.
+        Function that returns the sites of a metric with their throughput, given the metric's name
+        and the sites.  A throughput that the fit must not use stays unknown.
     constants : Constants
         Constants of every fit.
     """
@@ -272,10 +283,11 @@ class Fitter:
         return None if unknown else TheoryPackets(goodput)
 
     def _like(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
-        """Find a similar metric's fit, whose kernels start the search; ``None`` without such a fit.
+        """Find the fit of a similar metric; the search for this metric's kernels starts from its kernels.
 
-        If the metric is fitted as a multiple of the median, the similar metric is the mean.  Otherwise
-        it is the first metric of the same kind.  A fit with fewer rows than this metric is not used.
+        If this metric is fitted as a multiple of its median (``over``), the similar metric is the mean.
+        Otherwise it is the metric that `_first_of_kind` names.  The result is ``None`` if this metric
+        is itself that metric, or if the other fit has fewer rows and less than ``MOST_ROWS``.
         """
         first = self._first_of_kind(metric)
         if over is not None:
@@ -286,11 +298,11 @@ class Fitter:
         return like.fit
 
     def _first_of_kind(self, metric: str) -> str:
-        """Name of the first metric of the same kind: the goodput for rates, otherwise the median.
+        """Name of the metric that is fitted before the others of its kind, such as the latencies.
 
-        Without a median it is the mean, and without a mean the first metric by name.  The median
-        comes before the mean, since stalls in a run do not change it.  Mean and 99 % quantile are
-        fitted as multiples of the median.
+        It is the goodput for rates (b/s or 1/s), and the median for other kinds.  Without a median it
+        is the mean, and without a mean the first metric by name.  The median comes before the mean,
+        since stalls in a run do not change it.
         """
         kind = next((kind for kind in KINDS if metric.startswith(kind)), None)
         if kind is None and metric.endswith(FLOWS):
@@ -459,7 +471,8 @@ def fit(
     hyperparameters : Hyperparameters, optional
         Hyperparameters that a former search found for the same rows; they replace the search.
     is_maximum : bool
-        Whether the metric is the greatest latency of a run, or the stall in it.
+        Whether the metric is the greatest latency of a run, fitted directly or as a stall.  A stall
+        is the greatest minus the mean latency.
     constants : Constants
         Constants of the blend and of the intervals.
     """
@@ -507,7 +520,8 @@ class _Rows:
     def through(self, mechanism: Mechanism, kernels: Kernels) -> ProtocolProcesses:
         """Condition Gaussian processes on the residual of a cost model at the rows.
 
-        Each part of the rows has one process, with the kernel of that part.
+        ``kernels`` holds the kernel of each process, by the part of the rows that it uses: one protocol,
+        or all rows.
         """
         own = kernels.keys() == self.parts.keys()
         parts = {}
@@ -574,10 +588,11 @@ def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
 
 
 def _pieces(sites: Sites) -> list[Ints]:
-    """Split the rows of a fit into pieces of at most ``MOST_ROWS`` rows.
+    """Split the rows of a fit into pieces of at most ``MOST_ROWS`` rows, as arrays of row indices.
 
-    At most ``MOST_PIECES`` pieces are returned.  A configuration of at most ``MOST_ROWS`` rows stays
-    in one piece.  A larger configuration is cut into interleaved parts.
+    The time of a likelihood grows with the cube of the rows, so it is computed for each piece.  Rows
+    with equal labels stay in one piece; more than ``MOST_ROWS`` such rows are cut into interleaved
+    parts.  At most ``MOST_PIECES`` pieces are returned; the rows of further pieces are not used.
     """
     cut: list[list[int]] = [[]]
     for rows in sites.by_configuration.values():

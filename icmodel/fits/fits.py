@@ -85,11 +85,12 @@ class Fits:
         return self._values[key]
 
     def flowing(self, metric: str, where: Sites) -> Sites:
-        """Add the throughput, computed from the fitted goodput, to the sites of a metric.
+        """Copy the sites of a metric with their throughput, computed from the fitted goodput.
 
-        If the hosts are at their limit, the throughput equals the goodput, and a rate (b/s or 1/s)
-        would be predicted from itself.  So the sites of a rate get no throughput at this limit.
-        Packet metrics are an exception.
+        The sites of the goodput itself stay unchanged.  If the hosts are at their limit, the throughput
+        equals the goodput, and another rate (b/s or 1/s) would be predicted from itself.  So the
+        throughput of its sites at the limit is set to 0 (unknown).  Packet rates keep the throughput,
+        since they are fitted as multiples of a theoretical rate.
         """
         if metric == "goodput_bps":
             return where

@@ -115,7 +115,7 @@ def scale_to_hosts(
 def factor(metric: str, regime: str, value: Floats, times: FrameTimes) -> Floats:
     """Ratio (n,) of a metric on other hosts to its ``value`` (n,) on the dataset's hosts.
 
-    Latencies below capacity need `_time_below_capacity` instead.
+    The ratio does not apply to latencies at a load below capacity: see `_time_below_capacity`.
     """
     speed_up = times.here_s / times.there_s
     if metric.endswith(("_bps", "_per_s")):
@@ -136,7 +136,10 @@ def factor(metric: str, regime: str, value: Floats, times: FrameTimes) -> Floats
 
 
 def _crossings(metric: str) -> int:
-    """Number of times a latency crosses the wire: 2 for a round trip, 0 for a deviation, otherwise 1."""
+    """Number of wire times that a latency includes: 2 for a round trip, otherwise 1.
+
+    It is 0 for a standard deviation, which a constant wire time does not change.
+    """
     if metric.endswith("_std_s"):
         return 0
     return 2 if metric.startswith("rtt_") and not metric.startswith("rtt_half_") else 1
@@ -155,16 +158,19 @@ def _time_below_capacity(metric: str, value: Floats, times: FrameTimes) -> Float
 
 
 def _parts(metric: str, value: Floats, times: FrameTimes) -> tuple[Floats, Floats]:
-    """Split a latency below capacity into wire time on the dataset's link and host time on the new hosts [s]."""
+    """Split a latency at a load below capacity into wire time and host time [s].
+
+    The wire time is that of the dataset's link.  The host time is scaled to the new hosts.
+    """
     wire_s = np.minimum(value, _crossings(metric) * times.old.wire_s)
     return wire_s, (value - wire_s) / times.hosts.cpu_clock_ratio
 
 
 def _hidden_s(metric: str, value: Floats, times: FrameTimes) -> Floats:
-    """Host time [s] that adds no latency on a slower wire, since hosts and wire work at the same time.
+    """Host time [s] to subtract from a latency on a slower wire, since hosts and wire work at once.
 
-    While the wire sends one packet of a frame, the hosts work on the other packets.  The time is
-    (1 − 1 / packets) × min(host time, added wire time).
+    While the wire sends one packet of a frame, the hosts work on the other packets.  The subtracted
+    time is (1 − 1 / packets) × min(host time, added wire time).
     """
     _, host_s = _parts(metric, value, times)
     longer_s = np.maximum(_crossings(metric) * (times.new.wire_s - times.old.wire_s), 0.0)
@@ -176,8 +182,8 @@ def widening(
 ) -> Floats:
     """Log half-width (n,) by which intervals grow for other hosts or another line rate.
 
-    The half-width is a fraction of the log ratios of clock and line rate.  Where ``uncertain``, a
-    fraction of the metric's log change is added.
+    The half-width is a fraction of the sum of two distances: abs(log of the clock ratio) and abs(log
+    of the line rate ratio).  If ``uncertain``, a fraction of abs(log of ``ratio``) is added.
 
     Parameters
     ----------
@@ -267,9 +273,9 @@ class Sender:
     own_frames : float
         Number of frames outside the buffer that add to the latency: being written, or in flight.
     autotuned : bool
-        Whether the memory grows with the window.
+        Whether the memory grows with the TCP window.
     queued_frames : int
-        Greatest number of frames in a queue of the messaging library.
+        Greatest number of frames in the send queue of a messaging library; 0 without a queue.
     """
 
     memory_bytes: float
@@ -336,7 +342,7 @@ half of ``ZMQ_SNDHWM``.
 
 @dataclass(frozen=True, slots=True)
 class Saturated:
-    """Buffers of a saturated stream on a slower wire, at n payloads.
+    """Send buffers of a saturated stream on a slower wire than the dataset's own, at n payloads.
 
     Parameters
     ----------
@@ -345,7 +351,8 @@ class Saturated:
     full_bytes : array (3, n)
         Payload bytes in full buffers [B]: value, low and high.
     filled : array (n,)
-        Content of the buffers: 0 is the content on the dataset's own wire, and 1 is full.
+        Content of the buffers on the slower wire, from 0 (the content on the dataset's own wire) to
+        1 (full).
     at_sender : array of bool (n,)
         Whether frames already waited at the sender, since the dataset's own wire was the limit.
     """
@@ -360,8 +367,9 @@ class Saturated:
     ) -> Floats:
         """Scale a statistic of the latency from the dataset's own wire to the slower wire.
 
-        The high covers two cases.  In one case, hosts stall as long as on the dataset's own wire.
-        In the other case, the buffers are as full as on that wire.
+        For a high quantile or the maximum, the high of the interval includes a stall of the hosts as
+        long as on the dataset's own wire.  For another statistic, the high is at least the latency of
+        buffers with the same content as on that wire.
 
         Parameters
         ----------
@@ -402,12 +410,11 @@ def saturated(
     rate_ratio: float,
     at_sender: Bools,
 ) -> Saturated:
-    """Compute the buffers of a saturated stream on a slower wire, at n payloads.
+    """Compute the send buffers of a saturated stream on a slower wire, at n payloads.
 
     A writer that is faster than the wire fills the buffers.  The mean fill is that of an M/M/1/K
     queue (L. Kleinrock, Queueing Systems I, 1975).  If writer and wire are equally fast, the mean
-    fill is one half.  The content on the dataset's own wire is assumed to be a mean fill of one
-    half.
+    fill is one half; this is assumed for the dataset's own wire.
 
     Parameters
     ----------
@@ -457,10 +464,10 @@ def level_of(ahead: Floats) -> Floats:
 def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
     """Estimate the memory of send buffers on the dataset's own wire [B], from unlimited rows.
 
-    Latency and goodput of a row imply a memory.  The estimate is the greatest of these memories,
-    but at least the documented size.  Rows of hosts that are not faster than the wire imply too
-    little memory, since these hosts do not fill their buffers.  ``packet_bytes`` is the payload of
-    one packet.
+    The buffers of a row hold latency × goodput, less the frames outside the buffers.  This content
+    gives the memory of the row.  Hosts that are not faster than the wire do not fill their buffers, so
+    their rows give too little memory.  The estimate is therefore the greatest memory of all rows, but
+    at least the documented size.  ``packet_bytes`` is the payload of one packet.
     """
     sender = SENDERS[protocol]
     goodput = {_place(p): p.value for p in data.of_metric("goodput_bps")}

@@ -1,13 +1,15 @@
 """Covariance of the residuals of a metric at two sites, as a function of payload, load and labels.
 
-The residual of a cost model has three parts.  The first part is the difference of a configuration's
-costs from the costs of its protocol.  The second part is a constant factor (level).  The rest varies
-smoothly with payload and load.
+A residual is the difference between a log time and the log time of the cost model.  A configuration
+is a set of labels: protocol, options and counts.  The residual has three parts.  The first part is
+due to costs (per frame, byte or packet) that differ from the costs of the protocol.  The second part
+is a constant factor of the configuration (level).  The rest varies smoothly with payload and load.
 
 The kernel has two forms.  In the product form, each difference in labels or load multiplies the
-covariance by a factor.  In the joined form, these differences add to the squared payload distance,
-and the covariance depends on the sum.  Both forms also have a part that all configurations share.
-The kernel measures load by throughput, since hosts with equal throughput are equally busy.
+covariance of all three parts by a factor.  In the joined form, there is only the rest, and these
+differences add to the squared payload distance.  In both forms, a further covariance does not depend
+on labels: errors of costs and level that all configurations share.  The kernel measures load by
+throughput, since hosts with equal throughput are equally busy.
 """
 
 from __future__ import annotations
@@ -53,29 +55,31 @@ LABEL_DISTANCE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """Distances between pairs of sites (combinations of payload, load and labels) for kernels.
+    """Distances of sites (left) from other sites (right), from which a kernel computes covariances.
 
-    They are matrices (left, right) or vectors (pairs,).
+    A site is a combination of payload, load and labels.  The arrays are matrices (left, right) with a
+    number for each pair of sites, or vectors (pairs,) of some pairs.
 
     Parameters
     ----------
     payload, broken : array (left, distinct) or (distinct,)
-        Signed distances: in octaves of payload, and in packets per frame, counted up to 2.  Only
-        distinct distances are stored.  A kernel adds both signed distances with weights.  If it added
-        their absolute values, the covariance might not be positive definite.
+        Differences, with sign, in octaves of payload and in packets per frame (counted up to 2).
+        Right sites with equal payload and packets share a column.  A kernel adds both differences with
+        weights before it squares the sum.
     column : array (right,) or (pairs,)
-        Index of the distinct distance for each right site or pair.
+        Index of each right site, or of each pair, in the last axis of ``payload`` and ``broken``.
     offered, throughput : array
         Distance in octaves between offered loads, and between throughputs.  In ``offered``, the
         unlimited load is far from every limited load.  In ``throughput``, it is close to the
         greatest limited load.
     ends : array of bool
-        Whether the two sites have different position codes (see ``NO_CURVE``).
-    differ : mapping of group to array
-        1 for pairs that differ in the group, 0 for other pairs.  A group without differing pairs is
-        left out.
+        Whether the positions of the two sites differ.  A position is below, between or above the
+        measured payloads of a curve.
+    differ : mapping of `Group` to array
+        For each comparison of labels: 1 for pairs whose labels differ, 0 for other pairs.  A
+        comparison in which no pair differs is left out.
 
-    If a row of ``offered`` or ``differ`` applies to all left sites, the matrix has only this row.
+    If all left sites have the same row in ``offered`` or ``differ``, the matrix has only this row.
     """
 
     payload: Floats
@@ -114,7 +118,7 @@ class Distances:
     def part(self, left: Ints, right: Ints, groups: Collection[Group]) -> Distances:
         """Select the distances between subsets of left and right sites, given as ascending indices.
 
-        The result contains at least the label comparisons in ``groups``.
+        Label comparisons that are not in ``groups`` may be missing from the result.
         """
         if (len(left), len(right)) == (len(self.payload), len(self.column)):
             return self
@@ -141,8 +145,8 @@ class MeasuredSites:
     ----------
     sites : Sites
         Sites of the rows.
-    groups : sequence of groups
-        Label comparisons for which distances are computed.
+    groups : sequence of `Group`
+        Comparisons of labels, such as whether two sites have the same protocol.
     """
 
     def __init__(self, sites: Sites, groups: Sequence[Group]) -> None:
@@ -184,10 +188,11 @@ class MeasuredSites:
         )
 
     def _positions(self, sites: Sites, *, left_out: bool = False) -> Ints:
-        """Position code of each site: −1 below, 0 between or 1 above the rows, or ``NO_CURVE``.
+        """Position code of each site: −1 below, 0 between or 1 above the measured payloads of its curve.
 
-        If ``left_out``, the sites are the rows themselves, and each is left out in turn.  The two
-        outer rows of a curve are then below and above the other rows.
+        On a curve with fewer than two payloads, the code is ``NO_CURVE``.  If ``left_out``, the sites
+        are the rows themselves, and each is left out in turn.  The two outer rows of a curve are then
+        below and above the other rows.
         """
         found = np.full(len(sites), NO_CURVE)
         for key, where in sites.by_curve.items():
@@ -200,7 +205,7 @@ class MeasuredSites:
         return found
 
     def _compared(self, sites: Sites) -> Ints:
-        """Code of each site in each label comparison, (groups, sites).
+        """Code (an integer) of each site in each comparison of labels (`Group`), (groups, sites).
 
         Two sites differ in a comparison if their codes are unequal.  If the comparison names one
         label, the code is 1 for sites with this label, and 0 for others.  Otherwise the code is the
@@ -251,16 +256,18 @@ class Kernel:
         Whether differences in labels and load multiply the covariance, or add to the squared
         distance.
     costs, level : float
-        Variances of the costs and of the level of a configuration; unused in the joined form.
+        Variances of two properties of a configuration: the error of its costs, and a constant factor
+        (level).  Both are unused in the joined form.
     residual, noise : float
-        Variance of the smooth remainder, and variance of the noise that a row has in addition to its
+        Variance of the smooth rest, and variance of the noise that a row has in addition to its
         stated spread.
     length, load_length : float
         Correlation length in octaves of payload and of throughput.
     jump : float
         Distance between frames of one packet and frames of several packets, in octaves of payload.
-    label_distances : mapping of group to float
-        Distance of two sites that differ in this comparison of labels.
+    label_distances : mapping of `Group` to float
+        For each comparison of labels, the distance that it adds between two sites whose labels
+        differ.  In the joined form, this is a squared distance.
     """
 
     form: str = PRODUCT
@@ -274,7 +281,7 @@ class Kernel:
     label_distances: Mapping[Group, float] = field(default_factory=dict)
 
     def on(self, groups: tuple[Group, ...]) -> Kernel:
-        """Copy of this kernel for the given label comparisons; new comparisons get the assumed distance."""
+        """Copy of this kernel with exactly the given label comparisons; a new one gets ``LABEL_DISTANCE``."""
         return replace(
             self,
             label_distances={
@@ -298,10 +305,11 @@ class Kernel:
 
 
 def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
-    """List the label comparisons that get a parameter, by form of the kernel.
+    """List the comparisons of labels (`Group`) that have a kernel parameter, by form of the kernel.
 
-    The product form has one comparison per label column, the joined form one per label.  Columns
-    with a single label are left out.
+    The product form has one comparison for each label column, such as the protocol: whether the two
+    labels are equal.  The joined form has one comparison for each label, such as ``udp``: whether only
+    one of the two sites has it.  Columns with a single label are left out.
     """
     columns: list[Group] = []
     labels: list[Group] = []
@@ -325,7 +333,8 @@ class Covariance:
     distances : Distances
         Distances of the pairs, of any shape.
     shares : array
-        Dot product of the cost shares of both sites of each pair (`Modelled.shares`).
+        Dot product of the cost shares of the two sites, for each pair.  A cost share is the fraction
+        of a cost in the modelled time (`Modelled.shares`).
     """
 
     def __init__(self, kernel: Kernel, distances: Distances, shares: Floats) -> None:
@@ -386,7 +395,10 @@ class Covariance:
 
 
 def variance(kernel: Kernel, shares: Floats) -> Floats:
-    """Prior variance of the process at each site, without noise; ``shares`` (sites, costs)."""
+    """Prior variance of the process at each site, without noise.
+
+    ``shares`` (sites, costs) are the fractions of each cost in the modelled time.
+    """
     squares = np.sum(shares**2, axis=1)
     own = kernel.costs * squares + kernel.level if kernel.form == PRODUCT else 0.0
     return np.asarray(COMMON * (squares + 1.0) + own + kernel.residual)

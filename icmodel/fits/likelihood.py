@@ -44,7 +44,11 @@ NOT_POSITIVE = 1e10
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """Hyperparameters of a fit: the kind of its cost model, and the kernels of each design."""
+    """Hyperparameters of a fit: the kind of its cost model, and the kernels of its Gaussian processes.
+
+    ``kernels`` holds one mapping for each of the fit's ``DESIGNS``.  Its keys are the parts of the rows
+    that have a process of their own (one protocol, or all rows).
+    """
 
     mechanism: str
     kernels: tuple[Kernels, ...]
@@ -91,7 +95,7 @@ class Piece(NamedTuple):
     """Group of n rows whose likelihood is computed together, in a time that grows with n³.
 
     The piece holds m pairs of rows.  Since a covariance is symmetric, each pair occurs once.
-    ``distances`` (m,) are the distances in the pairs.  ``shares`` (m,) are the dot products of both
+    ``distances`` (m,) are the distances between the rows of each pair.  ``shares`` (m,) are the dot products of both
     rows' cost shares.  ``places`` (m,) are the indices of the pairs in a flattened matrix (n, n).
     ``diagonal`` (n,) are the indices of the pairs of a row with itself.  The unit of ``residual``
     (n,) is the root mean square of the residual, and ``variance`` (n,) has the square of this unit.

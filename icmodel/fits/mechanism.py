@@ -47,13 +47,13 @@ SHORTEST_S = 1e-300
 
 
 class ConstantCosts(NamedTuple):
-    """Cost of the kind ``constant``: the time [s]."""
+    """Cost of a cost model of the kind ``constant``: one time [s] for all sites."""
 
     time_s: float
 
 
 class FrameCosts(NamedTuple):
-    """Costs of the kind ``costs``: per frame [s], per byte [s/B] and per packet [s]."""
+    """Costs of a cost model of the kind ``costs``: per frame [s], per byte [s/B] and per packet [s]."""
 
     per_frame: float
     per_byte: float
@@ -61,10 +61,11 @@ class FrameCosts(NamedTuple):
 
 
 class QueueCosts(NamedTuple):
-    """Costs of the kind ``queue``: as ``costs``, and costs of queued frames and of the full buffer.
+    """Costs of a cost model of the kind ``queue``: as ``costs``, plus times to wait in a queue or buffer.
 
-    ``per_queued_frame`` is in s, and ``per_queued_byte`` in s/B.  ``buffer_frames`` and
-    ``buffer_bytes`` are the content of the full buffer.
+    Each frame ahead in the queue adds ``per_queued_frame`` [s], and ``per_queued_byte`` [s/B] for each
+    of its bytes.  A stream at its limit fills a buffer, and adds the time to drain it.  Its content is
+    ``buffer_frames`` plus ``buffer_bytes`` [B].
     """
 
     per_frame: float
@@ -77,7 +78,11 @@ class QueueCosts(NamedTuple):
 
 
 class WorkCosts(NamedTuple):
-    """Costs of the kind ``work``: a constant, then per frame [s], per byte [s/B], per packet [s]."""
+    """Costs of a cost model of the kind ``work``, for metrics such as the utilisation.
+
+    The predicted value is ``constant`` + frames per second × (``per_frame`` + ``per_byte`` × payload +
+    ``per_packet`` × packets), with costs in s, s/B and s.
+    """
 
     constant: float
     per_frame: float
@@ -168,7 +173,10 @@ class Mechanism:
         return Modelled(np.log(time), parts / time[:, None])
 
     def _most_specific(self, key: CostKey) -> CostKey:
-        """Return the key of the most specific costs for a protocol and the state of its hosts."""
+        """Key of the costs to use for a protocol and the state of its hosts (at their limit or not).
+
+        Without costs for both, they are the costs of the protocol, and without these, of all rows.
+        """
         protocol, _ = key
         return next(one for one in (key, (protocol, None), ANY) if one in self._costs)
 

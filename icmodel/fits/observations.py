@@ -388,8 +388,8 @@ Place = tuple[str, tuple[str, ...], int | None]
 def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
     """Classify each row as ``unlimited``, ``limited``, ``overload`` or ``unsaid`` (unknown load).
 
-    A limited load is compared with the goodput measured at that load, and with the best goodput
-    measured at any load.
+    A limited load is in overload if it clearly exceeds the goodput measured at that load, or the best
+    goodput measured at any load.
     """
     best: dict[Place, float] = {}
     own: dict[tuple[object, ...], float] = {}
@@ -503,10 +503,10 @@ def limited_ratios(data: Dataset) -> dict[str, list[float]]:
 def run_shares(data: Dataset) -> dict[str, RunShare]:
     """Low and high of the ratio goodput / request of single runs below capacity, by protocol.
 
-    Over a long time, a stream below capacity gets its request.  A benchmark's run ends after seconds:
-    frames cross its edges, and its sender may stall.  90 % of new runs lie between low and high (split
-    conformal prediction; Vovk et al., *Algorithmic Learning in a Random World*, 2005).  Protocols with
-    fewer than `LEAST_LIMITED_RUNS` runs are left out.
+    Over a long time, a stream below capacity gets its request.  A run of a few seconds may get less or
+    more: some frames are in flight at its start or end, and its sender may stall.  90 % of new runs lie
+    between low and high (split conformal prediction; Vovk et al., *Algorithmic Learning in a Random
+    World*, 2005).  Protocols with fewer than `LEAST_LIMITED_RUNS` runs are left out.
 
     >>> import icmodel
     >>> low, high = run_shares(icmodel.load("lab-1g-2026"))["tcp"]
@@ -524,10 +524,12 @@ def run_shares(data: Dataset) -> dict[str, RunShare]:
 
 
 def unmeasured_loss(data: Dataset, protocols: Sequence[str]) -> Floats:
-    """Loss below capacity of protocols whose loss was not measured there: value, low, high (3, protocols).
+    """Estimate the loss rate below capacity of protocols without measured loss there, (3, protocols).
 
-    Goodput that is missing of the request may be lost.  The value is the median of the missing parts,
-    the high end the greatest; the low end is 0.  The loss is 0 if it was measured, or without runs.
+    The first axis holds value, low and high.  Frames that are missing from the goodput may be lost: the
+    fraction 1 − goodput / request of a run.  The value is the median of this fraction over all runs,
+    the high is its maximum, and the low is 0.  All three are 0 if the loss was measured, or if the
+    protocol has no runs below capacity.
 
     >>> import icmodel
     >>> unmeasured_loss(icmodel.load("lab-1g-2026"), ["udp"]).tolist()

@@ -161,11 +161,11 @@ class Refiner:
         return self._drawn_curve(curve, payload, ends, where)
 
     def _payloads_of(self, curve: Curve, knots: Floats, where: Where) -> Floats:
-        """Payloads [B] of a drawn curve: the measured payloads, the knots, and both ends.
+        """Payloads [B] of a drawn curve: the measured payloads, the knots, and both ends of its range.
 
-        A curve at a limited load extends over all payloads that its configuration has at any load.
-        Then the fitted goodput decides at which payloads the load is achieved, not the choice of
-        measured payloads.
+        The range of a curve at a limited load covers all payloads that its configuration has at any
+        load.  So the payloads at which this load is achieved depend on the fitted goodput, and not on
+        the payloads that were measured at this load.
         """
         least, most = curve.payload_bytes[[0, -1]]
         if math.isfinite(curve.load_bps) and not curve.anywhere:
@@ -181,7 +181,8 @@ class Refiner:
     def _drawn_curve(self, curve: Curve, payload: Floats, ends: Floats, where: Where) -> Curve:
         """Make a drawn curve from value, low and high, ``ends`` (3, n), at n payloads.
 
-        Each point gets basis and rows from the measured points on both sides.
+        The measured points on both sides give each point its rows, and its basis (kind of evidence,
+        such as ``interpolated``).
         """
         first, last = curve.payload_bytes[[0, -1]]
         top = len(curve.payload_bytes) - 1
@@ -370,11 +371,11 @@ class Refiner:
         half: Floats,
         where: Where,
     ) -> Floats:
-        """Correction (n,) of a goodput's fitted log time, towards measured rows that the fit misses.
+        """Log time (n,) to add to a fitted goodput, so that its curve meets rows that the fit misses.
 
-        On curves at the unlimited load, the fit misses rows of limited runs whose goodput is above its
-        interval.  On curves in overload, it misses rows of unlimited runs at the payloads next to
-        overload.
+        On curves at the unlimited load, these are rows of limited runs whose goodput is above the
+        interval of the fit.  On curves in overload, these are rows of unlimited runs at the payloads
+        next to overload.  The correction is 0 at other rows, and linear in log payload between rows.
         """
         own = np.searchsorted(payload, curve.payload_bytes)
         loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]
