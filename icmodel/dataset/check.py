@@ -252,7 +252,7 @@ class Absence(Part):
 
 
 class VariantRows(Part):
-    """Table [variants.NAME] of dataset.toml: payloads [B] to whose rows the variant NAME of the model is limited."""
+    """Table [variants.NAME] of dataset.toml: the variant NAME of the model uses only rows with these payloads [B]."""
 
     payload_bytes: tuple[Count, ...]
 

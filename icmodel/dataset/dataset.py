@@ -91,7 +91,7 @@ class Dataset:
     absences : tuple of mappings
         Metrics without rows, each with the reason.
     variants : mapping
-        Settings by variant of the model, such as the payloads to whose rows a variant is limited.
+        Settings by variant of the model, such as ``payload_bytes``: the variant uses only rows with these payloads.
     document : mapping
         The whole dataset.toml.
     points : tuple of Point

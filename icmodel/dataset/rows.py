@@ -363,7 +363,7 @@ RELATIVE, ABSOLUTE = "relative", "absolute"
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Scatter of one metric between repeated runs: the least error that predictions can have.
+    """Scatter of one metric between repeated runs, which limits how well a run can be predicted.
 
     - ``rows``: number of rows with at least two runs; the other values are medians over these rows
     - ``run``: standard deviation of a single run, std

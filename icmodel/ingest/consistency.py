@@ -440,8 +440,8 @@ def _agreed_slip(
 def _deviations(results: Mapping[str, Sequence[Result]]) -> Iterator[Deviation]:
     """Yield each number of each file with the value that is expected from the other files.
 
-    Values at the same payload are expected, and the value on a line through the other payloads. Of several expected
-    values, the nearest to the number is used.
+    Candidates are the values of the other files at the same payload, and the value on a line through their other
+    payloads. The candidate nearest to the number is used.
     """
     for curve, logs in _curves(results).items():
         middles = {payload: median(at.values()) for payload, at in logs.items()}

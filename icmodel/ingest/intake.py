@@ -355,7 +355,8 @@ def _misfit(result: Result, own: Labels, general: Labels) -> str:
 def _labelled(result: Result, own: Labels, user: UserLabels) -> Result:
     """Add the labels (conditions) to a result, and check it.
 
-    Labels come from the file, then the user, then the result's numbers, and last the tool's default.
+    A label is taken from the first of these that states it: the file, the user, the result's numbers, the tool's
+    default. File and user must not contradict each other.
 
     Raises
     ------
@@ -540,7 +541,8 @@ def gather(samples: Sequence[Sample]) -> tuple[tuple[Point, ...], tuple[Axis, ..
 def _completed(samples: Sequence[Sample]) -> list[Sample]:
     """Fill in hosts and numbers of streams that a file does not state, if the other files allow only one value.
 
-    The number of streams comes from reports of the same run. Hosts come from pairs with the host that the file states.
+    The number of streams comes from reports of the same run. If a file names only one host, the other one comes from
+    files that name a pair of hosts with it.
     """
     streams: dict[object, set[int]] = defaultdict(set)
     for sample in samples:

@@ -44,9 +44,9 @@ OF_DEVICES = ("received_goodput_bps", "sent_goodput_bps")
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """A number computed from other numbers by ``formula``, such as ``picture.goodput_bps``.
+    """A number computed from other numbers, with its calculation as a text (``formula``).
 
-    The ending of ``name`` is the SI unit of ``value``: ``bps`` for b/s, ``s`` for seconds.
+    The ending of ``name`` is the SI unit of ``value``: ``picture.goodput_bps`` is in b/s. Counts have no unit.
     """
 
     name: str
@@ -414,7 +414,7 @@ def source_goodput(stream: str, derived: Derivations) -> Fraction:
 
 
 def needed_goodput(stream: str, derived: Derivations) -> Derivation:
-    """Return the goodput that the network must carry for one stream; of samples, for their busiest connection.
+    """Return the goodput that the network must carry for one stream, or for the busiest connection of samples.
 
     Samples must arrive within a time limit. The delay of the longest cable is taken off it, so it raises the needed
     goodput.

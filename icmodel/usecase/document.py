@@ -373,9 +373,9 @@ class UseCase(Document):
                 )
 
     def _used_names(self) -> Iterator[tuple[str, str, Place, str]]:
-        """Yield each name that the file uses: the use in words, the name, its path of keys, and a list of the file.
+        """Yield each use of a name in the file.
 
-        The list, such as ``streams``, must define the name.
+        A use is (its description in words, the name, its path of keys, the list of the file that must define the name).
         """
         yield "default_candidate", self.default_candidate, ("default_candidate",), "candidates"
         for i, device in enumerate(self.devices):

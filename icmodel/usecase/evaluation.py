@@ -138,8 +138,8 @@ def judge_candidates(
     strict : bool
         Whether a requirement met on assumed or extrapolated rows counts as undecided.
     brief : bool
-        Whether to predict only the metrics that a requirement limits. It takes a tenth of the time, but the results
-        then lack readings (alternative interpretations of requirements) and remedies for a missed goodput.
+        Whether to predict only the metrics that a requirement limits, which takes a tenth of the time. The results then
+        lack readings (alternative interpretations of requirements) and remedies for a missed goodput.
     """
     must = required(case, derived)
     readings: RequiredLimits = ()

@@ -46,9 +46,10 @@ class Interfaces:
     def shared(
         self, stream: str, loads: tuple[Load, ...], derived: Derivations
     ) -> SharedInterface | None:
-        """Return the interface with the stream at which the other streams need most; ``None`` if none has the stream.
+        """Return the interface that carries the stream, and whose other streams need most goodput.
 
-        ``loads`` has the number of streams by name of each interface: ``received`` or ``sent``.
+        ``loads`` has the number of streams by name of each interface: ``received`` or ``sent``. The result is ``None``
+        if no interface carries the stream.
         """
         busiest = max(
             (load for load in loads if stream in load),
@@ -289,7 +290,7 @@ def shared_interface(
     found: Mapping[str, Interfaces],
     derived: Derivations,
 ) -> SharedInterface | None:
-    """Return the interface on a stream's path at which the other streams need most goodput.
+    """Return the interface on a stream's path whose other streams need most goodput.
 
     Interfaces of a sending device count only if it has fewer than its streams need. If the scenario states only
     ``endpoints``, the others are taken for streams of the same name. The result is ``None`` if the stream is alone at

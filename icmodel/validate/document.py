@@ -107,9 +107,10 @@ def records(found: Validation) -> Iterator[dict[str, object]]:
 
 
 def estimates(found: Validation) -> dict[str, object]:
-    """Convert all test rows and their predictions to the JSON form that ``icmodel predict`` prints.
+    """Convert all test rows and their predictions to a JSON document, for the export as a workbook (.xlsx).
 
-    An exported workbook (.xlsx) makes its sheets of intervals, bases (kinds of evidence) and sources from this form.
+    It has each estimate by kind of fold, row and metric, and a list of the rows. The workbook's sheets of intervals,
+    bases (kinds of evidence) and sources are made from it.
     """
     predicted: dict[str, dict[str, dict[str, object]]] = {}
     rows = []
