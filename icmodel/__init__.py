@@ -111,7 +111,7 @@ __all__ = sorted([*_ROOM_OF, "__version__"])  # type checkers read the imports a
 
 
 class _Package(ModuleType):
-    """Module class of icmodel; a room never replaces the public function of the same name.
+    """Module class of icmodel: a room (subpackage or module) never replaces the public function of the same name.
 
     Without this class, the import of the room ``icmodel.report`` would replace the function
     ``icmodel.report``. The rooms ``recommend``, ``sweep`` and ``verify`` would replace functions

@@ -136,7 +136,7 @@ Place = tuple[int | str | None, ...]
 A table's name may replace its number.  None stands for every table of a list.
 """
 NODES = "nodes"
-"""Key that stands for both devices and switches in a place."""
+"""First key of a `Place` that may lead to a device or to a switch."""
 AT_LINE = re.compile(r"\(at line (\d+), column (\d+)\)")
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^]\[]+?)\s*\]")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")

@@ -389,7 +389,7 @@ class TomlFiles:
         return name if name in self.names() else f"{name}.toml"
 
     def new_text(self, name: str, template: str) -> str:
-        """Replace ``NAME`` in the template of a new file.
+        """Return the text of a new file: ``template``, with ``NAME`` replaced by the given name.
 
         Raises
         ------

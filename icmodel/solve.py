@@ -246,7 +246,7 @@ def least_met_fps(trial: Trial) -> int | None:
 
 
 def _doubling_rates(least: int, greatest: int) -> Iterator[int]:
-    """Yield the rates to try: the least rate, rates at doubling distances from it, and the greatest rate."""
+    """Yield the rates to try: ``least``, ``least`` + 1, + 2, + 4, + 8 and so on, and at last ``greatest``."""
     yield least
     step = 1
     while least + step < greatest:

@@ -306,9 +306,10 @@ def surface(seen: Observed, axes: Axes, kernel: Kernel | None = None) -> Surface
 
 
 def surfaces(seen: Mapping[str, Observed], mtu_bytes: int) -> dict[str, Surface]:
-    """Fit a surface (Gaussian process) to each metric; empty until two runs were measured at unlimited load.
+    """Fit a surface (Gaussian process) to each metric; empty until two different runs have unlimited load.
 
-    The surface of goodput is the capacity: below saturation goodput equals the offered load.
+    Below saturation, goodput equals the offered load.  So the surface of goodput is fitted only to runs at unlimited
+    load, and predicts the capacity.
     """
     goodput = seen.get(GOODPUT)
     if goodput is None:

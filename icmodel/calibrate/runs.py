@@ -162,7 +162,7 @@ def is_disturbed(record: Record, most_steal: float | None) -> bool:
 
 
 def is_spoilt(record: Record) -> bool:
-    """Whether the flags of a record make all its metrics unusable."""
+    """Whether the flags of a record (icprobe's warnings on the run) make all its metrics unusable."""
     flags = record.get("flags", ())
     return all(spoilers(flags, metric, (), ()) for metric in record.get("result", {}))
 

@@ -210,7 +210,7 @@ class Settings:
 
     @classmethod
     def of(cls, system: str, **words: Any) -> Settings:
-        """Make settings from the fields of all parts by name, as in the file ``loop.json``.
+        """Make settings from the fields of all parts (grid, setup, aim, timing, sampling) as keywords.
 
         Raises
         ------

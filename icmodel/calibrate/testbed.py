@@ -39,7 +39,7 @@ class Refused:
 
 
 class Testbed(AbstractContextManager["Testbed", None], Protocol):
-    """Interface of a system to measure; all runs take place within its context."""
+    """Interface of a system to measure: a context manager, in whose ``with`` block runs can be measured."""
 
     @property
     def description(self) -> str:

@@ -216,9 +216,9 @@ GROWS = "grows without limit"
 EXACT_DIGITS = 7
 """Number of significant digits of an exact number."""
 LEAST_DIGITS, HALF_WIDTH_DIGITS = 2, 2
-"""Number of significant digits: the least of a value, and the number for the half-width of its interval.
+"""Least number of significant digits of a value, and number of significant digits of its interval's half-width.
 
-A value is rounded to the decimal place of the last significant digit of its half-width.
+A value is rounded to the decimal place of the half-width's last significant digit.
 """
 WIDTH = 100
 """Maximum number of characters of a printed line."""

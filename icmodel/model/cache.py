@@ -106,7 +106,9 @@ class TableCache:
     # --- other hosts, and the application's work ----------------------------------------------
 
     def for_hosts(self, hosts: Hosts, options: Options = NO_OPTIONS) -> TableCache:
-        """Return the cache of tables for the given hosts and link, which may be this cache.
+        """Return the cache of look-up tables for the given line rate and CPU clock.
+
+        If they equal those of the dataset, it is this cache itself.
 
         Raises
         ------

@@ -24,14 +24,14 @@ Column = NDArray[np.generic]
 RELIABLE = ("tcp",)
 """Protocols that resend lost packets, so that the application loses no frames (IC2012 §7.1.4)."""
 DENSE = 1 << 17
-"""Greatest length of a list of precomputed theory, which replaces the computation for large blocks of questions.
+"""Greatest number of payloads (0 B, 1 B, 2 B …) for which theory is computed in advance.
 
-The list has an entry for each payload in bytes.
+Large blocks of questions then look it up.
 """
 MANY = 8
-"""Greatest number of entries per question in the list of precomputed theory.
+"""Greatest number of payloads per question of a block for which theory is computed in advance.
 
-If there would be more entries per question, theory is computed for each question, without the list.
+If a block has fewer questions, theory is computed for each question instead.
 """
 LIMITING = ("cores", "switches", "endpoints", "distance_m")
 """Parameters of a question for which a dataset needs rows or a rule."""

@@ -21,7 +21,7 @@ if not hasattr(xr.Dataset, "icmodel"):
 def labelled(
     model: TableCache, questions: QuestionTable, columns: Mapping[str, NDArray[Any]]
 ) -> xr.Dataset:
-    """Make a dataset of the answers, with the dimensions and coordinates of the questions."""
+    """Make an xarray.Dataset of the answers, with the dimensions and coordinates of the questions."""
     data = model.data
     return xr.Dataset(
         {

@@ -79,7 +79,7 @@ class DatasetOptions:
         )
 
     def about(self, command: str) -> About:
-        """Return the description of the dataset. ``command`` is the command line that makes it."""
+        """Return the description of the new dataset, made by the command line ``command``."""
         variant = self.default_variant or About().default_variant
         check_variant(variant)
         return About(

@@ -199,7 +199,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Network with one option of each parameter: its document, its system, and its differences from the file."""
+    """Network (devices, switches and links) of a design, with one option chosen for each parameter.
+
+    ``open`` is its document, ``system`` the system built from it, and ``changed`` its differences from the file.
+    """
 
     open: OpenSystem
     system: System

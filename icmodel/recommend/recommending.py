@@ -286,7 +286,10 @@ class Checks:
                 met, fewest = met + 1, design.changes
 
     def counts(self, unchecked: int) -> Searched:
-        """Count the designs of the search by outcome."""
+        """Count the designs of the search by outcome.
+
+        ``unchecked`` is the number of designs on the Pareto front that were not predicted in full.
+        """
         outcomes, known = self.space.scores.outcomes, list(self.known)
         may, undecided, fail = np.bincount(outcomes, minlength=len(OUTCOMES)).tolist()
         unpredicted = may + undecided - int((outcomes[known] != NOT_MET_ALONE).sum())

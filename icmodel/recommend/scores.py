@@ -88,6 +88,8 @@ def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Score
     ----------
     number : int
         Index of the network.
+    tables : sequence of TableLoads
+        For each table of streams, the scores of its variants.
     """
     system = network.system
     sizes = [len(table.variants) for table in tables]

@@ -164,7 +164,7 @@ class Grid:
     def labelled(self, columns: Mapping[str, Any], like: xarray.Dataset) -> xarray.Dataset:
         """Reshape flat columns (a value for each point) into an xarray dataset with labels and units.
 
-        The attributes of the columns are copied from ``like``.
+        The attributes of the columns are copied from the dataset ``like``.
         """
         import xarray as xr  # not needed to read a range
 
