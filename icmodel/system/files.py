@@ -140,7 +140,8 @@ class OpenSystem:
     blank : Mistakes
         Empty collection of mistakes for this file. Each later check collects its mistakes in a copy.
     derived : mapping
-        Values that limits of the use case may name, derived from the system's traffic sources.
+        Numbers by name, such as ``picture.period_s``, that limits of the use case may refer to. They are derived from
+        the system's traffic sources.
     """
 
     document: SystemDocument

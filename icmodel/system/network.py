@@ -323,9 +323,10 @@ class Stream:
 
     @property
     def spaced_fps(self) -> float:
-        """Rate at which the frames of one message leave the sender [1/s].
+        """Rate at which the sender spaces the frames of a message that were handed over together [1/s].
 
-        Infinite if no rate is set at the sender, or if frames are handed over one by one.
+        It is the rate set at the sender. Infinite without such a rate. Also infinite if the producer hands over frames
+        one by one: the sender then spaces nothing.
         """
         return self.paced_fps if self.sent_at_once and self.paced_fps is not None else math.inf
 

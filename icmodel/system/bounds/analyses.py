@@ -328,10 +328,7 @@ class PathAggregate:
         return self.queues[hop].server.forwarding_bits(bits, self._following(hop))
 
     def forwarding_s(self, hop: int) -> float:
-        """Time [s] until a packet counts as arrived at the next server.
-
-        The time begins when the server at a hop has sent the first `forwarding_bits` of the packet; see `Server`.
-        """
+        """Time from sending the last of a packet's `forwarding_bits` until it counts as arrived at the next server [s]."""
         return self.queues[hop].server.forwarding_s(self._following(hop))
 
     def _following(self, hop: int) -> Server | None:

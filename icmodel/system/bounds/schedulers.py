@@ -77,9 +77,9 @@ def pauses(scheduler: Scheduler) -> bool:
 def class_services(
     scheduler: Scheduler, line: ServiceCurve, own: int, traffic: Traffic
 ) -> tuple[ServiceCurve, ...]:
-    """Alternative service curves that a scheduler leaves to class ``own``, on a line shared by ``traffic``.
+    """Alternative service curves that a scheduler leaves to class ``own``; each curve alone is valid.
 
-    Each curve alone is valid.
+    ``line`` is the service curve of the whole line, and ``traffic`` the traffic of each class, ``own`` included.
     """
     match scheduler:
         case Fifo() | Arbitrary():

@@ -296,9 +296,10 @@ class _StreamResults:
     def latencies_within_burst(
         self, bound: LatencyBound | None, metrics: dict[str, Estimate], times: dict[str, Estimate]
     ) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
-        """Extend frame latencies to later frames of a message, and limit them to the worst-case bound.
+        """Raise the high ends of frame latencies so that they hold for every frame of a message, not only the first.
 
-        Frames that are sent at once wait for each other. So a frame may take as long as its message.
+        Frames that are sent at once wait for each other. So a frame may take as long as its message. The high ends are
+        limited to the worst-case bound.
         """
         stream, most_s = self.stream, math.inf if bound is None else bound.value_s
         if self.stated.passes_whole(self.share):

@@ -305,7 +305,7 @@ def burst_loss(index: int, rates: Throughput, stream: Stream, buffers: Buffers) 
 def loss_at_once(
     index: int, rates: Throughput, sent: AtOnce, stream: Stream, buffers: Buffers
 ) -> LossAtOnce:
-    """Greatest loss of a stream while messages are sent at once, without the loss at stated buffers.
+    """Greatest loss of a stream while messages are sent at once, except at switch buffers that the system file states.
 
     While messages are sent at once, frames come faster than on average. Frames beyond the rate of a port wait in the
     port's buffer. Frames beyond the rate of the sink's interface or cores wait in the buffer of a socket. These are at

@@ -145,8 +145,8 @@ def congested_latency(own: Estimate, ratios: Sequence[float], together: int = 1)
     The sender's buffers and window are full, and drain at the goodput that the stream gets: L = B / λ (J. D. C. Little,
     A proof for the queuing formula L = λW, Operations Research 9, 1961). The dataset gives L at the goodput that the
     stream reaches alone. The buffered bytes B in the system are assumed to differ from B alone by at most the fraction
-    `HELD`. If n streams fill a port together, each stream's window and buffers may shrink by a factor. The value assumes the factor
-    ``n ** -GROWTH``; the interval covers all factors between 1 and ``1 / n``.
+    `HELD`. If n streams fill a port together, each stream's window and buffers may shrink by a factor. The value
+    assumes the factor ``n ** -GROWTH``; the interval covers all factors between 1 and ``1 / n``.
 
     Parameters
     ----------
@@ -306,9 +306,9 @@ def times_of_arrivals(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
 def of_every_frame(
     frames: Mapping[str, Estimate], messages: Mapping[str, Estimate], most_s: float
 ) -> dict[str, Estimate]:
-    """Extend latencies of the first frame of a message to all its frames, if they are sent at once.
+    """Raise the high ends of the first frame's latencies so that they hold for all frames of a message.
 
-    Later frames wait for those before them, at most until the message has arrived.
+    The frames are sent at once. So later frames wait for those before them, at most until the message has arrived.
 
     Parameters
     ----------

@@ -2,9 +2,9 @@
 
 Two kinds of time are computed: the whole time by theory, and the time to add to a dataset's latency.
 
-A cut-through switch stores a packet that goes on to a faster line. A dataset's latency includes the path of its
-measurement, with its switches and line rates. The prediction adds the difference between the system's path and the
-measured path, 0 if both are equal.
+A cut-through switch adds no time to receive a packet, unless the next line is faster: then it stores the packet like
+any other switch. A dataset's latency includes the path of its measurement, with its switches and line rates. The
+prediction adds the difference between the system's path and the measured path, 0 if both are equal.
 """
 
 from __future__ import annotations

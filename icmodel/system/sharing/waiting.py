@@ -158,8 +158,8 @@ def waits(at: Arrivals) -> Waits:
     A class waits for three things: the packet that is being sent, packets of the same or higher priority
     that already wait, and more urgent packets that arrive meanwhile. This is A. Cobham's formula for
     random arrivals (Priority assignment in waiting line problems, Operations Research 2, 1954), adapted
-    to periodic arrivals. The packet being sent may belong to a less urgent class. Less urgent classes get
-    the rate that more urgent classes leave.
+    to periodic arrivals. The packet being sent may belong to a less urgent class. If the port is overloaded, such a
+    class is on the wire only for the part of time that more urgent classes leave.
     """
     mean, variance = np.zeros(len(at.port)), np.zeros(len(at.port))
     for here, block in at.blocks():
