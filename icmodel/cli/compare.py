@@ -125,10 +125,10 @@ def compare(
     requirements, 1 none does, 3 undecided.
     -o FILE writes a table or JSON, or a report with a one-page summary (.pdf, .html, .md).
 
-    With --rates, the interconnects at these line rates are ranked, the best first, in four classes:
-    "carries" meets the use case, "hosts open" has a sufficient wire but undecided hosts, "hosts fail"
-    has a sufficient wire but too slow hosts, "impossible" has a too slow wire. Each row has the
-    headroom (share of goodput to spare), the least number of cores for the use case, and the reason.
+    With --rates, the interconnects at these line rates are ranked, the best first. Each has a class:
+    carries (meets the use case), hosts open (the wire suffices, the hosts are undecided), hosts fail
+    (the wire suffices, the measured hosts do not), or impossible (the wire does not suffice). A row has
+    the headroom (share of goodput to spare), the least number of cores for the use case, and the reason.
 
     \b
     icmodel compare --protocol tcp,udp --payload "1472 B"

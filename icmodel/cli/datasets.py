@@ -229,8 +229,8 @@ def limits_table(data: Dataset) -> Table[str]:
 def noise_table(noises: Noises) -> Table[str]:
     """Return a table of the noise of the main metrics, with a column for each protocol.
 
-    A cell is the median standard deviation of a single run, then the number of rows in parentheses. The deviation is in
-    per cent of the metric. For loss and CPU load, which are ratios themselves, it is an absolute number.
+    Noise is the standard deviation between repeated runs, in per cent of the metric. For loss and CPU load, which are
+    ratios themselves, it is an absolute number. A cell is the median over the rows, then their number in parentheses.
     """
     rows = []
     for metric in NOISE_METRICS:

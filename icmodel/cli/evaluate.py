@@ -70,8 +70,8 @@ def evaluate(
 ) -> int:
     """Judge a use case: each requirement met, not met or undecided, with margin and reason.
 
-    All candidates of the use case are judged. The verdict is that of the default candidate, or of --candidate. Exit
-    codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted numbers.
+    All candidates of the use case (protocols with their settings) are judged. The verdict is that of the default
+    candidate, or of --candidate. Exit codes: 0 met, 1 not met, 3 undecided. --why adds derived and predicted numbers.
 
     -o FILE writes a report with a one-page summary: .pdf, .html (opens offline) or .md. A .json file has the numbers.
     An .xlsx file has sheets of verdicts, answers, intervals, basis and sources. An .xml file is JUnit: each requirement

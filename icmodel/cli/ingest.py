@@ -171,7 +171,7 @@ def _command(
     description: DatasetOptions,
     name: str,
 ) -> str:
-    """Return the command line that rebuilds the dataset; it is for a shell in the folder of the files."""
+    """Return the command line that makes the dataset again, if it is run in the folder of the files."""
     words = ["icmodel", "ingest", *sorted({file.name for file in files})]
     for key, value in {**options, **given_options(labels), **given_options(description)}.items():
         for one in value if isinstance(value, list) else [value]:
@@ -203,9 +203,9 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
 
 
 def _work_sections(work: Sequence[OwnWork]) -> list[Section]:
-    """Return two sections: the time that a measuring tool itself adds to each frame, and options with this time.
+    """Return two sections: the time that a measuring tool itself adds to each frame, and options that state this time.
 
-    The options are ``--app-send``, ``--app-recv`` and their forms per byte, for ``icmodel predict``.
+    The options (``--app-send``, ``--app-recv``, and the same per byte) are for ``icmodel predict``.
     """
     if not work:
         return []

@@ -127,12 +127,13 @@ Command = Callable[..., Any]
 
 
 def expand_options(kind: type, name: str) -> Callable[[Command], Command]:
-    """Return a decorator that replaces the command's parameter ``name`` by an option for each field of ``kind``.
+    """Return a decorator for commands. It replaces the parameter ``name`` by an option for each field of ``kind``.
 
     Parameters
     ----------
     kind : type
-        Dataclass; `option_field` makes its fields. The command receives one value of this class.
+        Dataclass; `option_field` makes its fields. From the options, the decorator makes a value of this class, which
+        the command receives as ``name``.
     """
     hints = get_type_hints(kind)
     expanded = [
@@ -236,7 +237,9 @@ def check_workers(workers: int | None, cluster: str | None) -> None:
 
 
 def client_of(cluster: str | None) -> AbstractContextManager[Any]:
-    """Context manager for a client of the Dask scheduler at the address ``cluster``; for None, its value is None.
+    """Context manager for a client of the Dask scheduler at the address ``cluster``.
+
+    If ``cluster`` is None, it connects to nothing, and its value is None.
 
     Raises
     ------

@@ -79,9 +79,9 @@ OtherLineRate = Annotated[
 
 
 def with_framing(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
-    """Return a decorator that replaces the parameter ``chosen`` by one option per field of a framing (packet format).
+    """Return a decorator for commands. It replaces the parameter ``chosen`` by an option for each field of ``kind``.
 
-    The value ``chosen.framing()`` is the framing. A boolean field becomes a switch (option without a value). A field in
+    ``kind`` is a class of framings (packet formats). In the command, ``chosen.framing()`` is the framing. A boolean field becomes a switch (option without a value). A field in
     bytes becomes an option for a size. Another integer field becomes an option for a count, and any other field an
     option for a name.
     """

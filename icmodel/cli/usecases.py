@@ -41,7 +41,8 @@ NewName = Annotated[
 def usecases() -> None:
     """List and show use cases, and start your own.
 
-    A use case is a TOML file with data sources, their streams, requirements and candidates.
+    A use case is a TOML file with data sources, their streams, requirements and candidates (protocols
+    with their settings).
 
     \b
     icmodel usecases list

@@ -78,7 +78,10 @@ def name_cell(name: str, note: str = "") -> Cell:
 
 
 def basis_text(basis: str, rule: str = "") -> str:
-    """Return the basis of a number (its kind of evidence) as text, with the names of the dataset's rules."""
+    """Return the basis of a number (its kind of evidence) as text, such as ``assumed (R19)``.
+
+    ``rule`` names the rules in the README of the dataset by which its author assumed the number.
+    """
     return f"{basis} ({rule})" if basis and rule else basis or "nothing predicted"
 
 

@@ -279,7 +279,7 @@ def latency_parts(
 ) -> tuple[str, str, str]:
     """Return three texts on the greatest latency of a frame: the times of network, hosts and application.
 
-    If the system file states the latency of a device, the text on hosts names the device and this latency. So it does
+    If the system file states the latency of a device, the text on hosts names the device and this latency. This is so
     even if the time of the host at the other end of the stream is unknown.
     """
     system, bound = found.system, one.latency_bound

@@ -318,9 +318,9 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     """Place boxes in columns and rows, and route the cables between them.
 
     A box with several neighbours (a forwarding box, such as a switch) is in the column of its number of hops from one
-    end of the system. A box with a single neighbour is one column beside it: to the left of neighbours in the first of
-    these columns, otherwise to the right. So cables join the same or neighbouring columns and cross no box, except in a
-    ring or mesh. The rows of a column follow the positions of the neighbours.
+    end of the system. A box with a single neighbour is in the next column: to the left if the neighbour is in the first
+    of these columns, otherwise to the right. So cables join the same or neighbouring columns and cross no box, except
+    in a ring or mesh. The boxes of a column have the same order as their neighbours.
 
     Parameters
     ----------

@@ -150,7 +150,10 @@ def _why(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
 def _findings(
     caption: str, findings: Iterable[Finding], parts_of: Callable[[Finding], Iterable[str]]
 ) -> Table:
-    """Return a table of judged requirements: the verdict, and the texts that ``parts_of`` returns, joined."""
+    """Return a table with a row for each judged requirement: its verdict, and a text.
+
+    ``parts_of`` returns the parts of this text.
+    """
     rows = tuple(
         (
             Cell("", outcome=finding.outcome),

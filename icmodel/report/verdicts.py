@@ -47,7 +47,10 @@ MULTIPLE_ABOVE = 10.0
 
 
 def conclude(evaluation: Evaluation) -> Conclusion:
-    """Return the conclusion of an evaluation: the verdict in one sentence, and its parts."""
+    """Return the conclusion of an evaluation: a sentence, and the same facts as pairs of name and text.
+
+    The facts are candidate, deciding requirement, margin, bottleneck, basis and so on.
+    """
     chosen = evaluation.chosen
     decided = chosen.decisive
     rested, change = weakest_basis_text(chosen), least_change(evaluation)

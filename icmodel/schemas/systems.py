@@ -137,7 +137,7 @@ class PredictedStream(Part):
 
 
 class Queue(Part):
-    """Load of a port or link, and the bound of its queue."""
+    """Load of a port or link, as a fraction of its line rate, and the worst-case size of its queue [B]."""
 
     load_ratio: float
     backlog_bound_bytes: Number

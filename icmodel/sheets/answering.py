@@ -299,7 +299,7 @@ class _Models:
 
 
 def answer_block(block: Sequence[_Question], outside: str) -> None:
-    """Answer rows with the same model, protocol, options and set of given parameters.
+    """Answer several rows at once. They have the same model, protocol and options, and give the same parameters.
 
     ``outside`` is "refuse" or "extrapolate". A refused row gets the reason in place of an answer.
     """

@@ -422,9 +422,9 @@ def adds_cores(found: Lookup, utilisation: str) -> bool:
 
 
 def look_up_steps(found: Lookup, index: int, name: str, load: str) -> Iterator[Step]:
-    """Yield the formulas that look up value, low, high and basis in the table ``found.names[index]``, which is ``name``.
+    """Yield the formulas that look up value, low, high and basis in one table.
 
-    ``load`` is the load of the look-up: `UNLIMITED`, or `REQUESTED` (requested goodput).
+    ``name`` is the name of the table, and ``index`` its index in ``found.names``. ``load`` is the load of the look-up: `UNLIMITED`, or `REQUESTED` (requested goodput).
     """
     table, place = f"{NAMES.get(name, name)} {load}", found.place(index)
     row, slots = f"[{table} row]", found.tables.axes.slots
@@ -489,7 +489,10 @@ def flow_steps(found: Lookup) -> Iterator[Step]:
 
 
 def metric_steps(found: Lookup, index: int, name: str) -> Iterator[Step]:
-    """Yield formulas for a metric at the achieved load, with the delay of the path added."""
+    """Yield the formulas for value, low and high of a metric at the achieved load, such as ``latency_mean_s low raw``.
+
+    `ordered_steps` applies further limits to them. Latencies get the delay of further switches and of the cable. CPU loads are converted to the cores of the question.
+    """
     processor, times = name.startswith(BUSY), traversals(name)
     flag, load = ("saturated", "limited") if processor else ("not achieved", REQUESTED)
     if processor:

@@ -92,7 +92,7 @@ class Lookup(NamedTuple):
         return f"[configuration]+{index * self.configuration_count}"
 
     def loads_of(self, name: str) -> tuple[str, ...]:
-        """Return the loads at which the law looks up a table: unlimited, requested, or both."""
+        """Return the loads at which the formulas look up a table: `UNLIMITED`, `REQUESTED` (as the question), or both."""
         if name in self.metrics:
             return (UNLIMITED, REQUESTED)
         return (REQUESTED,) if name == LIMITED_LOSS else (UNLIMITED,)
@@ -270,8 +270,8 @@ def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tup
 
     - key, name of the table, first payload [B] and least load [b/s]
     - coefficients: 4 for the value, 6 for low, 6 for high
-    - four codes of the basis (kind of evidence): between benchmarked payloads and loads, at such a load, at such a
-      payload, and at both
+    - four numbers of the basis (kind of evidence): between benchmarked payloads and loads, at a benchmarked load, at a
+      benchmarked payload, and at both
     - highest limited (not unlimited) benchmarked load [b/s]
     """
     tables = found.tables

@@ -465,7 +465,7 @@ class _Workbook:
                 curve.write_formula(k + 1, place, formula, None, stored)
 
     def goodput_configuration(self) -> Mapping[str, Cell] | None:
-        """Return a row of the configurations sheet: that of the goodput at the protocol, cores and switches of the inputs.
+        """Return the row of the configurations sheet for goodput, at the protocol, cores and switches of the inputs.
 
         Returns None if the dataset has no goodput there.
         """

@@ -291,8 +291,8 @@ def _positions(
 def _dots(rows: Iterable[Point], here: Scenario, over: Axis, metric: str) -> Iterator[Dot]:
     """Yield the benchmarked points (dataset rows) of a metric that have the parameters of the question, except the axis.
 
-    On a payload or core axis, only the nearest loads at or below and at or above the request are kept for each
-    position, and rows that state no load.
+    On a payload or core axis, the points at each position are those of two loads: the nearest load up to the request,
+    and the nearest from the request on. Rows that state no load are points too.
     """
     places: dict[float, list[Point]] = {}
     for row in rows:
