@@ -237,7 +237,7 @@ class Mistakes:
     def replace(self, place: Place) -> None:
         """Mark a value as replaced by icmodel's placeholder, so that later mistakes about it are left out.
 
-        Mistakes about parts of the value are still added.
+        The mark holds for the value itself, not for values inside it.
         """
         if place:
             self._replaced.add(self._numbered(place))

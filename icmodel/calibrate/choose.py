@@ -42,7 +42,7 @@ TINY = 1e-15
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Undecided requirement of a use case: the metric's 90 % interval at the run ``run`` contains the limit.
+    """Undecided requirement of a use case: at the run ``run``, the metric may lie on either side of the limit.
 
     ``limit`` is the logarithm of the limit in SI units; for ratios, the limit itself (`icmodel.calibrate.runs.scaled`).
     """

@@ -242,7 +242,7 @@ def _count(picks: Sequence[Picks]) -> int:
 def _within_limit(left: Sequence[Picks], most: int) -> tuple[list[list[Picks]], int | None]:
     """Pick the designs that change the fewest tables of streams: at most ``most`` designs, over all networks.
 
-    Designs that change at most one table are always picked, even if there are more than ``most``.
+    If there are several tables, designs that change only one are always picked, even if there are more than ``most``.
 
     Returns
     -------

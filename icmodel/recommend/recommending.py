@@ -270,7 +270,7 @@ class Checks:
         """Predict in full the designs with the fewest differences from the file, until one meets all requirements.
 
         Designs with the same number of differences as this one are predicted too, until `MOST_MENDS` designs meet all
-        requirements.
+        requirements. At most `MOST_MENDS` + `TRIES` designs are predicted.
         """
         scores = self.space.scores
         left = np.flatnonzero(scores.outcomes == MET_ALONE)

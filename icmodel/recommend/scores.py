@@ -262,8 +262,8 @@ class TableVariants:
     def demands_bps(self, variants: Sequence[Stream]) -> tuple[Floats, Floats]:
         """Return two goodputs that a stream needs [b/s], each as an array with one element for each variant.
 
-        The first is the mean goodput that the requirements demand. The second is the goodput during a message, with
-        which the rest of the message arrives within its time limit after the first frame; 0 without a limit.
+        The first is the least goodput that the requirements demand. The second is needed while a message is sent, so
+        that the rest of the message arrives within the time limit after its first frame; 0 without a limit.
 
         Streams that send messages at the same time need the sum of their second goodputs.
         """
