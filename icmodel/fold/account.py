@@ -115,7 +115,7 @@ class Account:
         return dict(sorted(found.items()))
 
     def flags(self) -> dict[str, dict[str, int]]:
-        """Count runs for each flag: ``runs`` with the flag, and ``spoilt`` runs that lost a metric by the flag."""
+        """Count, for each flag, the runs that have it (``runs``), and those from which it removed a metric (``spoilt``)."""
         seen = Counter(flag for item in self.fates for flag in item.flags)
         spoilt = Counter(
             flag
@@ -285,7 +285,11 @@ def _excess_bps(record: Record, link: Mapping[str, Any]) -> float:
 
 
 def _drift(records: Sequence[Record]) -> Iterator[str]:
-    """Write remarks on drift: means over the first third and over the last third of the reference point's runs."""
+    """Write a remark on the drift of each watched metric during a campaign.
+
+    A campaign repeats one point, the reference point.  The remark states the metric's mean over the first third and
+    over the last third of these runs.
+    """
     reference = [record for record in records if record.kind == "reference"]
     third = len(reference) // 3
     if third < 2:

@@ -266,8 +266,8 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     Raises
     ------
     RecordError
-        If hardware or software differs between records.  If a setting differs, and neither the MTU nor a label explains
-        the difference.  If runs of one point have different lengths.  Properties in ``apart`` may differ.
+        If hardware or software differs between records, if runs of one point have different lengths, or if a setting
+        differs for another reason than the MTU or a label.  Properties in ``apart`` may differ.
     """
     if LENGTH not in apart:
         _check_lengths(records)

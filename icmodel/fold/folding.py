@@ -332,8 +332,8 @@ def between_sessions(runs: Runs, left_out: LeftOut) -> dict[str, object] | None:
 
     Parameters
     ----------
-    runs : sequence of (place, record)
-        Runs from which points are made.
+    runs : sequence of (row, record)
+        Runs from which points are made: a row with the axes of the run (:func:`place_of`), and the run's record.
     left_out : mapping
         Metrics to omit, by run.
 

@@ -1,8 +1,8 @@
 """IC2012 Appendix H: the pseudo-code of the thesis, to the letter wherever it can be executed.
 
 The four functions of the pseudo-code keep their order and names.  ``query`` is ``interpolate`` in the pseudo-code.
-E1 to E19 are the errata on the background page.  An erratum is printed code that is wrong or cannot be executed.  This
-module corrects only code that cannot be executed.
+E1 to E19 are its errata (docs/background/errata.md).  An erratum is printed code that is wrong or cannot be executed.
+This module corrects only code that cannot be executed.
 
 Numbers are arrays (ends, n) or (metrics, ends, n); the `ends` axis holds value, low and high.  The low of a result is
 computed from the low or the high of each input, whichever makes the result lower.
@@ -106,7 +106,8 @@ CpuTime = Callable[[TableQuery, Sequence[str], Load, Flow], Floats]
 def flow(query: TableQuery) -> Flow:
     """Compute the achieved goodput of each stream, with the states and loads that follow from it.
 
-    The achieved goodput is the limited goodput, or the endpoint's share of the interpolated goodput.
+    If the requests of all senders fit within the interpolated goodput B, the achieved goodput is the smaller of request
+    and B.  Otherwise it is the endpoint's share: max(B − others, B / endpoints).
     """
     q = query.q
     # The query looks up the pseudo-code's benchmarked_goodputs at the protocol and number_of_CPUs.
@@ -169,8 +170,8 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
     """Compute the processing time of the host's cores at the measured core count.
 
-    Below the lowest measured load, the processing time is proportional to the load (E15).  The same holds for an
-    achieved request if only the unlimited load was measured.
+    Below the lowest measured load, the processing time is proportional to the load (IC2012 erratum E15).  The same
+    holds for an achieved request if only the unlimited load was measured.
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     up_to_unlimited(query, metrics, value, top_load, load)
@@ -183,8 +184,8 @@ def up_to_unlimited(
 ) -> None:
     """Raise the highs of metrics that grow with the load, in place, for requests above the highest limited load.
 
-    The value stays the number at the highest limited load (E15).  The true number lies between this value and the
-    number at the unlimited load.  So the high end is raised to the high end at the unlimited load.
+    The true number lies between the numbers at the highest limited load and at the unlimited load.  So the value is
+    the first of them (IC2012 erratum E15), and the high of its interval is raised to the high of the second.
     """
     if query.ends == 1:
         return
@@ -215,7 +216,7 @@ def below_unlimited(
 def cpu(query: TableQuery, metrics: Sequence[str], flow: Flow, time: CpuTime = cpu_time) -> Floats:
     """Compute the processing time of the host's cores at the achieved load.
 
-    If the request is not achieved, the processing time at the unlimited load is used (E12).
+    If the request is not achieved, the processing time at the unlimited load is used (IC2012 erratum E12).
     """
     return widen_to_both_regimes(
         query, flow.cpu_load, flow, lambda here, load, flow: time(here, metrics, load, flow)
@@ -223,9 +224,10 @@ def cpu(query: TableQuery, metrics: Sequence[str], flow: Flow, time: CpuTime = c
 
 
 def per_core(query: TableQuery, utilisations: Sequence[str], value: Floats) -> Floats:
-    """Scale the utilisation of the measured cores to the requested number of cores: ``cpu/(cores/4)``.
+    """Scale utilisations to the requested number of cores: utilisation × measured cores / requested cores.
 
-    The result is the utilisation that the stream needs; it may exceed 1 (E6).
+    The pseudo-code writes ``cpu/(cores/4)``, since its tables were measured with four cores.  The result is the
+    utilisation that the stream needs; it may exceed 1 (IC2012 erratum E6).
     """
     value = value * query.core_ratio(utilisations)[:, None]
     if query.tables.extend and query.tables.axes.cores:  # for a core count that was not measured
@@ -245,7 +247,7 @@ def benchmarked_loss(query: TableQuery) -> Floats:
 
 
 def loss(query: TableQuery, flow: Flow) -> Floats:
-    """Compute the loss rate as the greater of two estimates (E8, E9).
+    """Compute the loss rate as the greater of two estimates (IC2012 errata E8 and E9).
 
     The first estimate is the tabulated loss times the number of endpoints.  The second estimate is the part of the
     request that the stream does not achieve, divided by the request.
@@ -260,8 +262,8 @@ def loss(query: TableQuery, flow: Flow) -> Floats:
 def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
     """Mark the requests whose loss rate is unknown, as a boolean mask (n,).
 
-    The loss rate is unknown if loss was never measured, if the protocol is direct Ethernet (E10), or if the goodput
-    is unknown.
+    The loss rate is unknown if loss was never measured, if the protocol is direct Ethernet (IC2012 erratum E10), or if
+    the goodput is unknown.
     """
     direct = np.array([name == "ethernet" for name in query.tables.axes.protocols])
     missing = np.isnan(query.values(["loss_rate"], query.unlimited)[0])
@@ -295,7 +297,10 @@ def answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str,
 
 
 def bases(query: TableQuery, flow: Flow) -> Bases:
-    """Collect the table look-ups and rules that determine the value and basis of each metric."""
+    """Collect the table look-ups and rules from which each metric is computed.
+
+    Each of them has a basis (kind of evidence, such as ``measured``); the weakest is the basis of the metric.
+    """
     q, own = query.q, table_metrics(query.tables)
     reached = [Read("goodput_bps", query.unlimited)]
     reads: dict[str, list[Read]] = {name: [Read(name, flow.latency_load)] for name in own}
@@ -316,9 +321,10 @@ def bases(query: TableQuery, flow: Flow) -> Bases:
 
 
 def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
-    """Upper bounds of the goodput [b/s] by name, for a single request; the goodput is the least bound.
+    """Upper bounds of the goodput [b/s] by name, for a single request; the goodput is usually the least bound.
 
-    The wire's bound is left out.  The stream's share of the receiver's goodput may exceed the request (E2).
+    As in the pseudo-code, the wire sets no bound.  If all senders together request more than the receiver accepts, the
+    goodput is the stream's share, even if the share exceeds the request (IC2012 erratum E2).
     """
     return {"request": float(query.q.requested_goodput_bps[0]), **benchmark_and_share(query, flow)}
 

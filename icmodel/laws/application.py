@@ -109,7 +109,7 @@ def end_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
         Time that the host itself needs for a frame, without the application, (ends, n).
     added_s : array
         Time that the application adds per frame, (n,).  If it is 0, the throughput is infinite.  The high of the
-        throughput is limited to the throughput of a host that needs only the added time.
+        throughput is at most that of a host that does only the application's work.
     """
     both_s = opposite(own_s) + added_s
     found: Floats = np.maximum(query.q.cores, 1) * 8 * query.q.payload_bytes / both_s
@@ -197,14 +197,19 @@ def with_work(time: CpuTime) -> CpuTime:
 
 
 def and_restated(query: TableQuery, wanted: Collection[str]) -> Collection[str]:
-    """Extend the wanted metrics by the metrics that :func:`with_application` corrects."""
+    """Add the sent rate and the shortfall to the wanted metrics, since :func:`with_application` needs both.
+
+    If no request of the query has work of the application, the wanted metrics stay unchanged.
+    """
     return wanted if pace_of(query) is None else {*wanted, "sent_bps", "shortfall_bps"}
 
 
 def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) -> dict[str, Floats]:
-    """Correct metrics that were predicted for the limited request, so that they hold for the original request.
+    """Correct metrics for the work of the application, which limits the requests.
 
-    The correction adds the shortfall, the longer wait in full buffers, and the application's work in a round trip.
+    The metrics ``found`` were predicted for the limited requests.  Three things change.  The shortfall is counted from
+    the original request.  If the receiver is the bottleneck, frames wait longer in full buffers.  A round trip includes
+    the application's work.
     """
     pace = pace_of(query)
     if pace is None:
@@ -234,10 +239,11 @@ def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) ->
 
 
 def _waiting_s(query: TableQuery, pace: Pace, flow: Flow) -> Floats:
-    """Compute the greatest mean wait [s] of a frame at a busy receiver, beyond the measured wait, (n,).
+    """Compute an upper limit of the mean wait [s] that the application's work adds at the receiver, (n,).
 
-    For random arrivals and a constant service time S, the wait is ρ S / (2 (1 − ρ)) (M/D/1 by Pollaczek and
-    Khinchine: L. Kleinrock, Queueing Systems, vol. 1, 1975).  Evenly spaced frames do not wait.
+    It is the wait of a frame with the work minus the wait without it, for random arrivals.  With a constant service
+    time S, a wait is ρ S / (2 (1 − ρ)) (M/D/1 by Pollaczek and Khinchine: L. Kleinrock, Queueing Systems, vol. 1,
+    1975).  Evenly spaced frames do not wait, so the lower limit is 0.
     """
     bits, cores = 8 * query.q.payload_bytes, np.maximum(query.q.cores, 1)
     service_s = cores * bits / pace.receiver_bps[VALUE]

@@ -1,6 +1,6 @@
 """Variant `corrected`: IC2012 Appendix H with its errata corrected, in the same order of steps.
 
-E1 to E19 are the errata on the background page.  Unchanged steps are imported from `appendix_h`.
+E1 to E19 are these errata (docs/background/errata.md).  Unchanged steps are imported from `appendix_h`.
 Numbers are arrays (ends, n) or (metrics, ends, n); the `ends` axis holds value, low and high.
 """
 
@@ -142,7 +142,10 @@ def sent_and_received_rates(
 
 
 def reached(query: TableQuery, benchmarked: Floats) -> Floats:
-    """Widen intervals of benchmarked goodputs (tables, ends, n) [b/s] for other core counts; clip to theory's bound."""
+    """Widen intervals of benchmarked goodputs (tables, ends, n) [b/s] at core counts that were not measured.
+
+    Value, low and high are at most the bound of the wire.
+    """
     tables = [BEST] * len(benchmarked)
     found = widened(query, tables, benchmarked)
     return np.asarray(np.minimum(found, query.q.frames.greatest_bps))
@@ -154,7 +157,8 @@ def reached(query: TableQuery, benchmarked: Floats) -> Floats:
 def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
     """Compute latency as the variant `appendix_h` does, with two corrections.
 
-    A one-way latency is at least theory's least time.  Propagation in a longer cable adds to the latency (E19).
+    A one-way latency is at least the theoretical time of a lone frame on wire and cable.  Propagation in a longer cable
+    adds to the latency (IC2012 erratum E19).
     """
     value = at_load(query, metrics, flow)
     value = widened(query, metrics, value)
@@ -175,7 +179,7 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 def cpu(query: TableQuery, metrics: Sequence[str], spent: Floats) -> Floats:
     """Widen the intervals of processing times (metrics, ends, n) for core counts that were not measured.
 
-    A single process uses at most the requested cores.
+    The busy cores of a single process are limited to the requested cores.
     """
     value = widened(query, metrics, spent).copy()
     counted = query.q.cores  # 0 if the dataset states none
@@ -185,7 +189,7 @@ def cpu(query: TableQuery, metrics: Sequence[str], spent: Floats) -> Floats:
 
 
 def utilisation(query: TableQuery, utilisations: Sequence[str], demand: Floats) -> Floats:
-    """Utilisation of the requested cores: the demand of the stream, limited to 1 (E6)."""
+    """Utilisation of the requested cores: the demand of the stream, limited to 1 (IC2012 erratum E6)."""
     return np.minimum(widened(query, utilisations, demand), 1.0)
 
 
@@ -202,9 +206,11 @@ def benchmarked_loss(query: TableQuery) -> Floats:
 
 
 def limited_loss(query: TableQuery) -> Floats:
-    """Look up the loss rate of a request below capacity; 0 if no loss was measured at that load (E16).
+    """Look up the loss rate of a request below capacity (IC2012 erratum E16).
 
-    If the loss of the protocol was never measured below capacity, missing goodput counts as loss.
+    If it was not measured at the requested load, there are two cases.  If the protocol's loss was measured at other
+    loads below capacity, the result is 0.  Otherwise the part of the requests that is missing in the measured goodputs
+    counts as loss.
     """
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
@@ -216,7 +222,10 @@ def limited_loss(query: TableQuery) -> Floats:
 
 
 def loss(query: TableQuery, flow: Flow) -> Floats:
-    """Compute the loss rate: 1 − goodput / sent rate for protocols that lose frames, 0 for other protocols (E8)."""
+    """Compute the loss rate: 1 − goodput / sent rate for protocols that lose frames, 0 for other protocols.
+
+    See IC2012 erratum E8.
+    """
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
     achieved = flow.share_bps >= query.q.requested_goodput_bps * (1 - flow.achieved_loss)
@@ -240,11 +249,10 @@ def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
 
 
 def sent(query: TableQuery, flow: Flow) -> Floats:
-    """Compute the rate at which the sender sends [b/s], (ends, n); lossy senders send more than arrives.
+    """Compute the rate at which the sender sends [b/s], (ends, n); a lossy sender sends more than arrives.
 
-    A saturated lossy sender sends capacity / (1 − loss).  The relative errors of capacity and loss are independent, so
-    their squares are added.  Low divided by low, and high by high, would give too narrow an interval: a low goodput
-    goes with a high loss, and both errors would cancel.
+    A saturated lossy sender sends capacity / (1 − loss).  The relative errors of both factors are independent, so the
+    relative error of the sent rate is the root of the sum of their squares.
     """
     known = flow.saturated[VALUE] & query.q.lossy
     if query.ends == 1 or not known.any():
@@ -264,7 +272,7 @@ def sent(query: TableQuery, flow: Flow) -> Floats:
 
 
 def _combined(one: Floats, other: Floats) -> Floats:
-    """Combine the distances of two independent error factors from 1: root of the sum of squares."""
+    """Root of the sum of squares of two relative errors, each given as 1 + error."""
     return np.sqrt((one - 1) ** 2 + (other - 1) ** 2)
 
 
@@ -289,7 +297,7 @@ def composed(
 ) -> dict[str, Floats]:
     """Predict the wanted metrics, as :func:`answers` does, with the given rule for processing time.
 
-    If ``all_at_limit``, the tables hold only runs at their limit.
+    ``all_at_limit`` tells whether the tables hold only runs in overload, whose hosts are at their limit.
     """
     needed = with_others(wanted, query.tables.metrics)
     found = by_loss(query, flow, wanted) | {"goodput_bps": flow.goodput_bps}
@@ -325,7 +333,10 @@ def by_loss(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str,
 
 
 def bases(query: TableQuery, flow: Flow) -> Bases:
-    """Collect the table look-ups and rules that determine the value and basis of each metric."""
+    """Collect the table look-ups and rules from which each metric is computed.
+
+    Each of them has a basis (kind of evidence, such as ``measured``); the weakest is the basis of the metric.
+    """
     tables = {table.removeprefix(MULTIPLE): table for table in table_metrics(query.tables)}
     less = loss_lowers_goodput(query, flow)
     reads = _reads_of(query, flow, tables, less)
@@ -370,7 +381,10 @@ def _reads_of(
 def _rules_of(
     query: TableQuery, flow: Flow, tables: Mapping[str, str], less: Bools
 ) -> dict[str, Codes]:
-    """Basis code (n,) of the weakest rule that applies to each metric; parameters as in :func:`_reads_of`."""
+    """Basis of the weakest rule that applies to each metric, as an index into ``BASES`` (n,).
+
+    The parameters are as in :func:`_reads_of`.
+    """
     q = query.q
     by_curve = curve_rules(query, [*tables.values(), BEST])
     crossing = np.array([traversals(name) > 0 for name in tables], dtype=bool)

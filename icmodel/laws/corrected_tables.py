@@ -1,8 +1,9 @@
 """Tables of the law `corrected`: curves through unchanged rows with errata corrected, and packet rates.
 
-Each metric has a table.  Further tables hold the best goodput of all loads, the loss at limited loads, and shared
-goodputs.  If a payload does not achieve a load, the curve of this load gets another point at this payload (erratum
-E14).  E1 to E19 are the errata on the background page.  `hybrid` uses the same functions on fitted curves.
+Each metric has a table.  Further tables hold the best goodput of all loads, the loss at limited loads, and the goodput
+of a stream that shares its interface.  A load is not achieved at a payload if the best goodput there is lower.  Then the
+curve of this load is not used at this payload (erratum E14).  E1 to E19 are the errata of IC2012
+(docs/background/errata.md).  `hybrid` uses the same functions on fitted curves.
 
 Below capacity, two frames share no packet.  At its limit, a stream fills its packets at every frame size (IC2012
 §6.1.1).  A *multiple* is the packet count of a host divided by theory's packet count for the same frames.
@@ -116,7 +117,7 @@ def flow_tables(
 
 
 def without_switched(curves: Curves, protocol: str) -> Curves:
-    """Drop a protocol's curves with a switch if the protocol also has curves without a switch (E7).
+    """Drop a protocol's curves with a switch if it also has curves without a switch (IC2012 erratum E7).
 
     For UDP, a switch changes the sender's CPU time (IC2012 §7.1.3), but not the receiver's (§6.5.1.3).
     """
@@ -132,10 +133,10 @@ def without_switched(curves: Curves, protocol: str) -> Curves:
 
 
 def achieved(best: Curves, key: Configuration) -> Curve | None:
-    """Select one curve of a protocol's best goodput, to decide which loads are achieved.
+    """Select the goodput curve that decides which loads a protocol achieves; ``None`` without a curve.
 
-    The curve has the fewest switches of all, and the most cores among curves with as few switches.  A load is achieved
-    at a payload if the curve is at least as high as the load there.
+    A load is achieved at a payload if the curve is at least as high as the load there.  Of the protocol's curves of best
+    goodput, the curve has the fewest switches, and among these the most cores.
     """
     keys = [known for known in best if known.protocol == key.protocol]
     most = max(keys, key=lambda known: (-known.switches, known.cores or 0), default=None)
@@ -158,10 +159,10 @@ def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration)
 
 
 def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Replace points in overload on a load curve by points of the next lower load, marked ``extrapolated``.
+    """Replace the points of each limited load's curve at payloads where the load is not achieved (overload).
 
-    Without this replacement, interpolation between a payload outside overload and a payload in overload would mix both
-    states.
+    Such a point gets the numbers that the curve of the next lower load has at this payload, marked ``extrapolated``.
+    Otherwise interpolation from a payload outside overload to a payload in overload would mix both states.
     """
     if best is None:
         return list(curves)
@@ -216,12 +217,11 @@ def multiples(tables: Tables, wanted: Collection[str]) -> tuple[str, ...]:
 def packets_per_s(
     query: TableQuery, metrics: Sequence[str], flow: Flow, *, all_at_limit: bool = False
 ) -> Floats:
-    """Compute packets per second [1/s], (metrics, ends, n); the tables hold multiples of theory's packet rate.
+    """Compute packets per second [1/s], (metrics, ends, n), from tables of multiples of theory's packet rate.
 
-    If only the unlimited load was measured, packets below capacity are interpolated over the ratio of request to
-    capacity.  The interpolation starts with the packets of lone frames, and ends with the packets at the limit.  If the
-    wire has no time for that many packets, the stream merges frames as far as necessary.  The result never exceeds the
-    line rate.
+    If only the unlimited load was measured, packets per frame below capacity are interpolated over request / capacity.
+    At 0, they are the packets of a lone frame; at 1, the packets at the limit.  If the wire has no time for as many
+    packets, the stream merges frames into fewer packets, as far as necessary.  The result never exceeds the line rate.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def packets_per_s(
     flow : Flow
         Goodput, loss and load of each stream.
     all_at_limit : bool
-        Whether the tables hold only runs in overload.
+        Whether the tables hold only runs in overload, whose streams are at their limit.
     """
     if not metrics:
         return np.empty((0, query.ends, len(query.q)))
@@ -287,11 +287,12 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
 
 
 def _below_limit(query: TableQuery, each: Floats, below: Bools, flow: Flow) -> Floats:
-    """Replace packets per frame (metrics, ends, n) below the limit by a straight line over the load.
+    """Replace packets per frame (metrics, ends, n) of requests below the limit, if only the limit was measured.
 
-    ``each`` holds the packets per frame at the limit; ``below`` (metrics, n) marks the requests below the limit.  Below
-    the limit, each frame is sent once, even if frames are lost at the limit.  Only a stream that merges frames has fewer
-    packets than lone frames.  Its packet count below the limit is uncertain.
+    ``each`` holds the packets per frame at the limit; ``below`` (metrics, n) marks the requests to replace.  Their value
+    lies on a straight line over request / capacity, from the packets of a lone frame (at 0) to ``each`` (at 1).  It
+    never exceeds the packets of a lone frame, since below the limit each frame is sent once.  If the stream merges
+    frames, the interval reaches from ``each`` to the packets of a lone frame.
     """
     if not below.any():
         return each

@@ -1,6 +1,6 @@
 """Throughput and load of each stream; every law computes them before any other metric.
 
-E1 to E19 are the errata on the background page.
+E1 to E19 are the errata of the pseudo-code in IC2012 (docs/background/errata.md).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def fair_share(
     """Compute each stream's share of the goodput that a receiver accepts from several senders, (ends, n) [b/s].
 
     The share is max(receiver − others, receiver / n).  It is exactly max-min fair for one other stream, and for several
-    equal other streams (E2).  A receiver that loses frames does not distinguish senders, so each share is then
+    equal other streams (IC2012 erratum E2).  A receiver that loses frames does not distinguish senders, so each share is then
     proportional to the offered load (assumed).  Shares measured at the requested number of endpoints replace
     receiver / n.  If the stream was never measured alone, only measured shares are used.
 
@@ -144,9 +144,9 @@ def loss_lowers_goodput(query: TableQuery, flow: Flow) -> Bools:
 
 @lru_cache(maxsize=256)
 def traversals(metric: str) -> int:
-    """Count the traversals of the path in a latency metric: 2 for a round trip, 1 for one way, 0 for a deviation.
+    """Number of times that a latency includes the delay of the path: 2 for a round trip, 1 for one way.
 
-    The count of any other metric is 0.
+    It is 0 for a standard deviation, which a constant delay does not change, and for any other metric.
     """
     if metric.endswith("_std_s"):
         return 0
@@ -179,7 +179,10 @@ def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
 
 
 def cable_s(query: TableQuery) -> Floats:
-    """Compute the change in propagation time [s] from the dataset's cable to the requested cable, (n,) (E19)."""
+    """Compute the propagation time [s] of the requested cable minus that of the dataset's cable, (n,).
+
+    See IC2012 erratum E19.
+    """
     return query.extra_distance_m * (query.tables.link.propagation_s_per_m or 0.0)
 
 

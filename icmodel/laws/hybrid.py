@@ -2,7 +2,7 @@
 
 Three steps differ from ``corrected``.  ``hybrid`` extrapolates processing time above the greatest measured load.  The
 sender of a lossy protocol is busy only for the frames that it sends.  Requests in overload use rows measured in
-overload.  E1 to E19 are the errata on the background page.
+overload.  E1 to E19 are the errata of IC2012 (docs/background/errata.md).
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ def law_on(data: Dataset, prepare: Preparing) -> Law:
 def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
     """Copy a link with another line rate.
 
-    The depth of a token bucket is assumed to change in proportion to the line rate.  Then the bucket lasts for the same
-    time, and a timer that is late by at most this time costs no capacity.
+    A token bucket lets the sender's timer be late, without loss of capacity, by the time for which the full bucket
+    lasts.  This time is assumed to stay the same, so the depth of the bucket changes in proportion to the line rate.
     """
     burst_bytes = link.burst_bytes
     if burst_bytes and link.line_rate_bps is not None:
@@ -272,7 +272,7 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """Rows and payloads that the normal tables of a request share with its tables of runs in overload.
+    """Rows and payloads for two sets of tables of a request: its normal tables, and those of runs in overload.
 
     ``request`` is for all metrics.  ``found`` maps each protocol to the dataset rows that a prediction uses.  ``knots``
     are the payloads [B] at which every curve gets a point.
@@ -397,9 +397,10 @@ def _tables(
 
 
 def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Hold the curve of each limited load constant over payloads at which the load is not achieved (E14).
+    """Hold each limited load's curve constant over payloads at which the load is not achieved (overload).
 
-    A point in overload gets the numbers of the nearest point outside overload, marked ``extrapolated``.
+    A point in overload gets the numbers of the curve's nearest point outside overload, marked ``extrapolated`` (IC2012
+    erratum E14).
     """
     if best is None:
         return list(curves)
@@ -458,8 +459,8 @@ def overload_answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> 
 def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
     """Compute the processing time of the host's cores at the measured core count, (metrics, ends, n).
 
-    Above the highest measured load, the processing time grows with the load, at most to the time at the unlimited load.
-    This time is also the high end of the interval (E15).
+    Above the highest measured load, the processing time grows in proportion to the load, at most to the time at the
+    unlimited load.  The high of the interval is the high at the unlimited load (IC2012 erratum E15).
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request, top = query.q.requested_goodput_bps, fast_where(top_load == 0, np.inf, top_load)
@@ -478,8 +479,9 @@ def cpu_time_of_senders(
 ) -> Floats:
     """Compute processing time as :func:`cpu_time` does, but lower it if a sender sends less than requested.
 
-    A sender is busy only for the frames that it sends (utilisation law).  The cost per frame is the cost at the highest
-    achieved load.  It is at least the cost in the unlimited run, in which the host only sends.
+    A sender is busy only for the frames that it sends, so its processing time is frames × cost per frame (utilisation
+    law).  The cost per frame is that at the highest achieved load, but at least that of the unlimited run, in which the
+    host only sends.
     """
     value = cpu_time(query, metrics, load, flow)
     request, unlimited_loss = query.q.requested_goodput_bps, flow.unlimited_loss[VALUE]
@@ -500,7 +502,10 @@ def cpu_time_of_senders(
 
 
 def bases(query: TableQuery, flow: Flow) -> Bases:
-    """Collect the table look-ups and rules that determine the value and basis of each metric."""
+    """Collect the table look-ups and rules from which each metric is computed.
+
+    Each of them has a basis (kind of evidence, such as ``measured``); the weakest is the basis of the metric.
+    """
     return with_rules(query, corrected.bases(query, flow))
 
 

@@ -1,7 +1,8 @@
 """Metrics of a model variant: names, bases, derived metrics, and notes.
 
 A law computes each metric from table look-ups and rules.  Each look-up and each rule has a basis, such as ``measured``
-or ``assumed``.  The basis of the metric is the weakest of these.  E1 to E19 are the errata on the background page.
+or ``assumed``.  The basis of the metric is the weakest of these.  E1 to E19 are the errata of IC2012
+(docs/background/errata.md).
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def predicted(own: Collection[str]) -> tuple[str, ...]:
 
 
 def table_metrics(tables: Tables) -> tuple[str, ...]:
-    """Names of the metrics that have a public look-up table, without throughput and loss."""
+    """Names of the metrics that have a look-up table, without throughput, loss, and tables for internal use."""
     return _without_private(tuple(tables.metrics))
 
 
@@ -102,9 +103,9 @@ def split(
 
 
 def busy_cores(query: TableQuery, utilisations: Sequence[str], found: Floats) -> dict[str, Floats]:
-    """Return utilisations (metrics, ends, n) as named columns, with derived columns of busy cores (E6).
+    """Return utilisations (metrics, ends, n) as named columns, with columns of busy cores (IC2012 erratum E6).
 
-    If busy cores have a table, no column is derived.
+    Busy cores = utilisation × requested cores.  If busy cores have a table of their own, they are left out here.
     """
     columns = dict(zip(utilisations, found, strict=True))
     for name in utilisations:
@@ -114,7 +115,10 @@ def busy_cores(query: TableQuery, utilisations: Sequence[str], found: Floats) ->
 
 
 def demand_columns(utilisations: Sequence[str], demand: Floats) -> dict[str, Floats]:
-    """Return demands (utilisations, ends, n) as named columns; see `DEMAND`."""
+    """Return demands (utilisations, ends, n) as columns, whose names have the prefix `DEMAND`.
+
+    A demand is the utilisation of the requested cores that a stream needs; it may exceed 1.
+    """
     return {DEMAND + name: ends for name, ends in zip(utilisations, demand, strict=True)}
 
 
@@ -154,7 +158,7 @@ Move = tuple[str, tuple[str, ...], Farther]
 
 
 def moves(metrics: Iterable[str]) -> Iterator[Move]:
-    """Yield the corrections, in order, that make the statistics of each time ascend.
+    """Yield the corrections, in order, after which the statistics of each latency or round trip ascend.
 
     First, quantiles above the median rise until they ascend.  Then quantiles below the median fall until all quantiles
     ascend.  Last, the maximum rises and the minimum falls until mean and quantiles lie between them.
@@ -181,9 +185,9 @@ def moves(metrics: Iterable[str]) -> Iterator[Move]:
 
 
 def in_order(values: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Correct predicted values so that the statistics of each time ascend: minimum, quantiles, maximum.
+    """Correct predicted values so that the statistics of each latency or round trip ascend.
 
-    NaN stays NaN.
+    Their order is minimum, quantiles, maximum; the mean lies between minimum and maximum.  NaN stays NaN.
     """
     found = dict(values)
     for name, others, farther in moves(values):
@@ -205,7 +209,7 @@ def _push(found: dict[str, Floats], name: str, others: Sequence[str], farther: F
 
 @lru_cache(maxsize=1024)
 def _parts(name: str) -> tuple[str, str]:
-    """Split the name of a statistic of a time: ``latency_p99_s`` into ``latency`` and ``p99``.
+    """Split the name of a statistic of a latency or round trip: ``latency_p99_s`` into ``latency`` and ``p99``.
 
     For the name of any other metric, both texts are empty.
     """
@@ -230,16 +234,19 @@ class Read(NamedTuple):
 
 
 class Bases(NamedTuple):
-    """Table look-ups of each metric, and basis code (n,) of the weakest rule that applies to each metric.
+    """Evidence of each metric, by name: its table look-ups, and the basis of the weakest rule that applies.
 
-    If no rule applies, the code is 0 (the strongest basis).
+    ``rules`` holds the bases as indices into ``BASES`` (n,).  If no rule applies, the index is 0 (the strongest basis).
     """
 
     reads: Mapping[str, Sequence[Read]]
     rules: Mapping[str, Codes]
 
     def codes(self, query: TableQuery, metrics: Iterable[str]) -> dict[str, Codes]:
-        """Find the weakest basis code of each metric over all its look-ups and rules, one code per request (n,)."""
+        """Find the weakest basis of each metric over all its look-ups and rules.
+
+        For each metric, the result is an index into ``BASES`` for each request, (n,).
+        """
         strongest = np.zeros(len(query.q), dtype=np.int8)
         found = {metric: self.rules.get(metric, strongest) for metric in metrics}
         every = [read for metric in found for read in self.reads.get(metric, ())]
@@ -258,7 +265,10 @@ class Bases(NamedTuple):
     def used(
         self, query: TableQuery, metrics: Iterable[str]
     ) -> dict[str, list[tuple[int, list[int]]]]:
-        """List basis code and dataset rows of each table look-up by metric, for a single request."""
+        """List the table look-ups of each metric, for a single request.
+
+        A look-up is a pair of its basis (an index into ``BASES``) and its dataset rows.
+        """
         reads = {
             metric: [r for r in self.reads.get(metric, ()) if r.where is None or r.where[0]]
             for metric in metrics
@@ -284,19 +294,20 @@ def _by_load(reads: Iterable[Read]) -> list[tuple[Load, list[str]]]:
 
 
 def weakest(*rules: tuple[Bools, int]) -> Codes:
-    """Find the weakest basis code among the rules that apply to each request; 0 if none applies.
+    """Find the weakest basis among the rules that apply to each request, as indices into ``BASES`` (n,).
 
-    A rule is a pair of a mask, which marks the requests to which it applies, and a basis code.
+    A rule is a pair of a mask, which marks the requests to which it applies, and an index into ``BASES``.  If no rule
+    applies, the result is 0 (the strongest basis).
     """
     codes = [where * np.int8(basis) for where, basis in rules]
     return reduce(np.maximum, codes)
 
 
 def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
-    """Find the basis codes (tables, n) of the rules for added switches and other core counts.
+    """Find the weakest basis (tables, n) that follows from added switches or another core count.
 
-    More switches than measured give ``stated``.  A utilisation scaled to another core count gives ``derived``.  A core
-    count that was never measured gives ``extrapolated``.
+    More switches than measured give a latency ``stated``.  A utilisation scaled to another core count is ``derived``.
+    At a core count without measured goodput, every number is ``extrapolated``.  The result holds indices into ``BASES``.
     """
     cores, requested = query.cores(tables), query.q.cores
     crossing = np.array([traversals(name) > 0 for name in tables], dtype=bool)[:, None]
@@ -309,7 +320,10 @@ def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
 
 
 def with_busy_cores(entries: Mapping[str, T]) -> dict[str, T]:
-    """Copy the entry of each utilisation (``cpu_send``) to its metric of busy cores (``cpu_send_cores``)."""
+    """Add an entry for each metric of busy cores (``cpu_send_cores``): that of its utilisation (``cpu_send``).
+
+    An entry is the list of table look-ups of a metric, or the basis of its rules.
+    """
     found = dict(entries)
     for name in UTILISATIONS:
         if name in found:

@@ -119,7 +119,10 @@ def answering_cores(query: TableQuery, tables: Sequence[str]) -> Floats:
 
 
 def other_cores(query: TableQuery, tables: Sequence[str]) -> Bools:
-    """Mark the table look-ups that use rows at another core count than requested, as a mask (tables, n)."""
+    """Mark the table look-ups that use rows at another core count than requested, as a mask (tables, n).
+
+    Only requests whose core count has no measured goodput are marked.
+    """
     return np.asarray(answering_cores(query, tables) != query.q.cores)
 
 
