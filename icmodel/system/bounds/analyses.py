@@ -44,8 +44,8 @@ MOST_CHOICES = 64
 def total_flow(path: PathAggregate) -> dict[str, float]:
     """Total flow analysis: delay bound of each flow [s], the sum of waiting and transmission times at its servers.
 
-    A cut-through switch forwards a packet after its header. Only the last server waits for the end of
-    the packet.
+    A cut-through switch forwards a packet after its header, so only the header's transmission time counts before it.
+    At the last server the time of the whole packet counts.
     """
     delays_s = {}
     for flow in path.flows:

@@ -492,7 +492,8 @@ def _is_least(wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: 
     queue leaves these packets no service. Arrival curves are concave, so it is enough to compare both at t = 0.
 
     Theta is replaced by a lower limit. The cross traffic is at least the arrival curve of the queue less ``arrival``.
-    So theta is at least the wait at any point of this difference. The limit is the longest wait at some points.
+    So theta is at least the wait at any point of this difference. The limit is the longest of the waits at the points
+    of `Queue.longest_waits`.
     """
     if not queue.is_fifo:
         return False

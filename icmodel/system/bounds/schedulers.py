@@ -206,8 +206,9 @@ def credit_based_service(
 
     The greatest credit c_max follows from the longest time in which other classes keep a waiting class from sending.
     This time begins with a packet of a lower class (or a pause of the line) that started while no higher class had
-    credit or waiting packets. Let C be the line rate, and l the longest packet of a lower class. Let I and c_min be idle slope and least credit of a higher class with a shaper. Let
-    r and b be rate and burst of all higher classes without a shaper::
+    credit or waiting packets. Let C be the line rate, and l the longest packet of a lower class. Let I and c_min be
+    idle slope and least credit of a higher class with a shaper. Let r and b be rate and burst of all higher classes
+    without a shaper::
 
         c_max = idleSlope * (l - sum c_min + b) / (C - sum I - r)
 

@@ -354,7 +354,7 @@ def _questions_to(
     """Form the questions to one dataset about the given streams; also return refusals by stream index.
 
     `Model.fit_question` is called once for all questions that differ only in payload, rate and cable length. The
-    questions leave out delays, since the system prediction adds delays later.
+    questions omit switches and cables that the dataset cannot account for: the system prediction adds these delays.
     """
     fits: dict[tuple[object, ...], Scenario | str] = {}
     rows: dict[int, dict[str, float]] = {}
@@ -402,8 +402,8 @@ def _questions_to(
 def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str, str]) -> Scenario:
     """Describe a stream as a question to a dataset, without the other streams.
 
-    If the dataset states how many cores it used, a stream without cores counts as one connection. If the last frames of
-    messages are short, the question has the same number of frames, all of the mean size; see
+    If the dataset states how many cores it used, a stream that states no cores counts as one connection. If the last
+    frame of each message is short, the question has frames of the mean size, at a rate with the same goodput; see
     `Stream.mean_frame_bytes`.
     """
     links = system.links_of(stream)
@@ -461,9 +461,9 @@ def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
 def _row(model: Model, scenario: Scenario, fit: Scenario) -> dict[str, float]:
     """Convert a question to numbers by parameter; NaN if a parameter is left open.
 
-    ``scenario`` is the question. ``fit`` is a question of the same kind, changed to what the dataset covers. The
-    number of switches is taken from ``fit``, all other parameters from ``scenario``. But the cable length is left
-    open if ``fit`` has none.
+    ``scenario`` is the question. ``fit`` is a question of the same kind, without the switches or cables that the
+    dataset cannot account for. So the number of switches is taken from ``fit``, and the cable length is left open if
+    ``fit`` has none. All other parameters are taken from ``scenario``.
     """
 
     def known(value: float | None) -> float:

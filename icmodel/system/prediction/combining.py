@@ -1,4 +1,4 @@
-"""Combine the results of all stages: predictions of streams, of links and of devices.
+"""Combine the results of all earlier steps into predictions of streams, of links and of devices.
 
 The prediction of a stream has its goodput, its latency, its latency bound, and whether all its data arrive. The
 prediction of a link has the load and queue of both directions. The prediction of a device has the processor load.
@@ -163,7 +163,7 @@ def working_together(system: System) -> set[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _StreamResults:
-    """Results of all stages of a system prediction for one stream; `prediction` puts them together.
+    """Results of all earlier steps of a system prediction for one stream; `prediction` combines them.
 
     Parameters
     ----------

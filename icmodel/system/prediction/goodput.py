@@ -241,9 +241,10 @@ def windowed(goodput: Estimate) -> Estimate:
 
 
 def goodput_by_theory(share: StreamShare, why: str) -> Estimate:
-    """Goodput of a stream without a dataset: at most what its links allow.
+    """Goodput of a stream without a dataset: at most what its links allow; the low end is 0, since hosts may lose all.
 
-    If lossy streams overload a resource, any one of them may lose the whole excess.
+    If lossy streams overload a resource, one of them may lose the whole excess, and another one nothing. So the high
+    end is then the goodput that the stream sends.
     """
     most_bps = share.sent_bps if share.shared and not share.elastic else share.rate_bps
     return Estimate(share.rate_bps, 0.0, most_bps, "theory", why, ("theory",))

@@ -144,8 +144,8 @@ def judge_device(
 ) -> Judged:
     """Judge a requirement of a device over the streams that it sends or receives.
 
-    The utilisation of a device counts all its streams together. If the number of cores is unknown, the
-    cores of all streams are added up.
+    If the device states its cores, its utilisation is that of its prediction, which counts all its streams. The value
+    of any other metric, such as the number of busy cores, is the sum over these streams.
     """
     requirement = required.requirement
     end = "source" if requirement.metric.startswith("cpu_send") else "sink"

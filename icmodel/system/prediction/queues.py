@@ -257,8 +257,8 @@ class _Columns:
     def burst_arrives_s(self, bursts: _Sizes) -> Floats:
         """Time from the first packet of the stream's burst to the last [s]; 0 at the port of its own host.
 
-        Behind a slower line or a shaper, packets arrive with pauses. In each pause, the port sends other
-        streams. So the burst delays other streams as if its packets arrived at the rate of the port.
+        Behind a slower line or a shaper, packets arrive with pauses, in which the port sends other streams. So the
+        burst delays other streams as if its packets arrived at the rate of the port. The time at this rate counts.
         """
         arrives = self._behind_bits(bursts) / np.maximum(self.came_bps, self.rate_bps)
         return np.where(self.at_sender, 0.0, arrives)
@@ -398,7 +398,7 @@ def _waits_of(
     at_once: Waits,
     blocked: Floats,
 ) -> _Waits:
-    """Wait of the last of the given packets, for each crossing (one stream at one port).
+    """Wait of the last packet of a frame or burst (``packets``), for each crossing (one stream at one port).
 
     Parameters
     ----------

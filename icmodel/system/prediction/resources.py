@@ -498,10 +498,10 @@ class StreamShare:
 
     @property
     def uneven_loss(self) -> tuple[float, float]:
-        """Possible loss and gain of a stream without back-pressure at a full queue, as fractions of its fair rate.
+        """Greatest loss and gain of a stream without back-pressure at a full queue, relative to its `rate_bps`.
 
-        A full queue drops every frame that comes. The phases of periodic streams decide whose frames are
-        dropped: one stream may lose the whole excess, and another stream nothing.
+        `rate_bps` assumes that all streams lose the same fraction. But the phases of periodic streams decide whose
+        frames come while the queue is full. One stream may lose the whole excess, and another stream nothing.
         """
         if not 0 < self.rate_bps < self.sent_bps:
             return 0.0, 0.0

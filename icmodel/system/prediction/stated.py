@@ -148,8 +148,8 @@ class StatedTimes:
         """Limit the latencies of a stream to its worst-case bound.
 
         The high end of the greatest latency becomes the bound. If the frames of a message are sent at once,
-        the high end of every latency becomes the bound. Such frames wait for each other, and the waits at
-        ports do not include this.
+        the high end of every latency becomes the bound: such frames wait for each other, and the predicted waits at
+        ports count only the first frame.
 
         Parameters
         ----------
@@ -205,9 +205,10 @@ class StatedTimes:
         return found
 
     def at_least(self, metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
-        """Raise each latency to the least stated time.
+        """Raise each latency to at least the least stated time.
 
-        If the switches are faster than the measured switches, the path correction may lower a latency too far.
+        If the system's switches are faster than those of the dataset's measurement, the difference is subtracted from
+        the latency. This difference may be too large for a latency that includes a small stated time.
         """
         return {
             name: replace(
@@ -223,7 +224,7 @@ class StatedTimes:
     def beside_theory(self, own: Mapping[str, Estimate]) -> dict[str, Estimate]:
         """Metrics by theory, with the stated latency of the device at one end added.
 
-        The device at the other end may add any time.
+        The device at the other end may add any time, so the latencies have no upper limit.
         """
         found = dict(own)
         for name, one in own.items():

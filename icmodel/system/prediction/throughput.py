@@ -253,7 +253,7 @@ def _others(
 
     - A resource limits the stream: the stream's goodput alone, minus its share.
     - No resource limits the stream: the others' goodput at the stream's busiest resource, at most the
-    capacity that remains beside the stream's request.
+      capacity that remains beside the stream's request.
     - Lossy streams meet at a receiver: the goodput that the others offer, since the dataset's answer includes the loss
       of all streams.
 

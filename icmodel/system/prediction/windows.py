@@ -32,9 +32,9 @@ def stated_windows(
 ) -> Windows:
     """TCP windows stated in the system, and the round-trip times of their streams, in the order of the system.
 
-    An acknowledgement is assumed to take as long as a single frame. This time is the dataset's latency at one frame per
-    second. Without a dataset, it is the least time of a frame by theory. The greatest latency that devices state is
-    added.
+    A round trip is the time of a frame and of its acknowledgement, without queues. The acknowledgement is assumed to
+    take as long as the frame. The time of a frame is the dataset's latency at one frame per second. Without a dataset,
+    it is the least time by theory. The greatest latency that devices state is added.
     """
     streams = [times.stream for times in stated]
     bits = np.array(

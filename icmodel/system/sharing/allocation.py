@@ -332,10 +332,11 @@ def max_min(
 
     Notes
     -----
-    Progressive filling: a link's fill level is its remaining capacity per unit weight of its unsettled
-    flows. If another link settles one of these flows at a lower level, the link's own level can only grow. So a
-    link is full if its level is the least on the path of each of its flows. All such links are settled in one
-    round. A request counts as a link that no other flow crosses.
+    Progressive filling: a link's fill level is its remaining capacity per unit weight of its flows whose rate is not
+    fixed yet. If another link fixes the rate of one of these flows at a lower level, the link's own level can only
+    grow. So if the level of a link is the least on the path of each of its flows, the link is full, and the rates of
+    its flows are fixed at this level. One round does this for all such links. A request counts as a link that no
+    other flow crosses.
 
     Examples
     --------
