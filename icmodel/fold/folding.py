@@ -326,9 +326,9 @@ def between_sessions(runs: Runs, left_out: LeftOut) -> dict[str, object] | None:
     Runs of one session share the state of the machine, such as caches, other guests and the placement of memory.  So
     the spread within a session understates the difference to another session.
 
-    The spread between sessions is the standard deviation of session means, √(σ₁² − σ₂²).  σ₁ compares runs of one point
-    from different sessions, σ₂ runs from the same session; both are estimated from median differences.  The spread is
-    absolute for ratios and relative for other metrics.
+    The spread between sessions is √(σ₁² − σ₂²), an estimate of the standard deviation of session means.  σ₁ is the
+    standard deviation of runs of one point from different sessions, and σ₂ that of runs from the same session.  Both
+    are estimated from median differences.  The spread is absolute for ratios and relative for other metrics.
 
     Parameters
     ----------

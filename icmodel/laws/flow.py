@@ -87,10 +87,10 @@ def fair_share(
 ) -> Floats:
     """Compute each stream's share of the goodput that a receiver accepts from several senders, (ends, n) [b/s].
 
-    The share is max(receiver − others, receiver / n).  It is exactly max-min fair for one other stream, and for several
-    equal other streams (IC2012 erratum E2).  A receiver that loses frames does not distinguish senders, so each share is then
-    proportional to the offered load (assumed).  Shares measured at the requested number of endpoints replace
-    receiver / n.  If the stream was never measured alone, only measured shares are used.
+    The share is max(receiver − others, receiver / endpoints).  It is exactly max-min fair for one other stream, and for
+    several equal other streams (IC2012 erratum E2).  A receiver that loses frames does not distinguish senders, so each
+    share is then proportional to the offered load (assumed).  Shares measured at the requested number of endpoints
+    replace receiver / endpoints.  If the stream was never measured alone, only measured shares are used.
 
     Parameters
     ----------

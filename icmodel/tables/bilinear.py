@@ -46,9 +46,10 @@ class Surfaces(NamedTuple):
     All surfaces share payload knots and load levels.  Cells are the intervals between knots, and slots the intervals
     between levels.  ``coefficients`` (6, 3, slots, surfaces, cells) are c0 to c5, each for value, low and high.
 
-    ``basis`` (2, 2, slots, surfaces, cells) is the basis.  Index 0 of the first axis is for payloads between knots, and
-    index 1 for payloads on a knot.  The second axis is likewise for loads between levels and on a level.  ``rows`` (4,
-    slots, surfaces, cells) are the left and right row of the lower curve, then of the upper curve; −1 means no row.
+    ``basis`` (2, 2, slots, surfaces, cells) is the basis (kind of evidence), as an index into ``BASES``.  Index 0 of the
+    first axis is for payloads between knots, and index 1 for payloads on a knot.  The second axis is likewise for loads
+    between levels and on a level.  ``rows`` (4, slots, surfaces, cells) are dataset rows: those to the left and right on
+    the curve of lower load, then on the curve of higher load; −1 means no row.
 
     ``top_load`` (surfaces, cells) is the highest limited load with a curve [b/s].  It is 0 if only the unlimited curve
     is known, and infinite if the rows state no load.  ``first`` and ``last`` (surfaces,) are the least and the greatest
@@ -99,7 +100,9 @@ def compile_surfaces(
         For each configuration, a mask of the payload cells in which each curve at a limited load may be used.  The
         curves ascend in load.  ``None`` allows all cells.
     below : "held", "proportion", "one" or "nothing"
-        Rule below the lowest load.
+        Rule for loads below the lowest load of the curves.  ``held``: the value of the lowest load, with an interval
+        that widens towards load 0.  ``proportion``: proportional to the load.  ``one``: a straight line to the value 1
+        at load 0.  ``nothing``: no value.
     extend : array, shape (configurations, 2), optional
         Least and greatest possible values.  If given, the surfaces also have values outside the payloads of the curves.
         Such a value is the value at the edge; its interval is widened within the limits, and its basis is
@@ -133,8 +136,9 @@ class Sides(NamedTuple):
     """Indices of the two curves that enclose each slot (load interval), in each cell (payload interval).
 
     ``lower`` is the curve of the next lower load, and ``upper`` the curve of the next higher load; −1 means no curve.
-    If ``own`` is true, the basis of the lower curve holds at every load of the slot.  The arrays have the shape (slots,
-    surfaces, cells), or (slots, cells) for a single surface.
+    ``own`` marks slots of a curve without a limited load: of the unlimited load, or of unstated load.  There, the basis
+    of the lower curve holds at every load of the slot.  The arrays have the shape (slots, surfaces, cells), or (slots,
+    cells) for a single surface.
     """
 
     lower: Ints
@@ -201,9 +205,9 @@ def _curves_beside(load: Floats, may: Bools, loads: Floats) -> tuple[Ints, Ints]
 
 
 class Places(NamedTuple):
-    """Flat indices ``at`` (n,) of n elements in arrays with the axes (slots, surfaces, cells).
+    """Selected elements of arrays with the axes (slots, surfaces, cells), as flat indices ``at`` (n,).
 
-    ``cell`` is the payload cell, and ``floor`` the lower load level [b/s] of each element.
+    ``cell`` (n,) is the payload interval of each element, and ``floor`` (n,) the lower level [b/s] of its load interval.
     """
 
     at: Ints
@@ -226,7 +230,8 @@ class Places(NamedTuple):
     ) -> None:
         """Write coefficients, bases and rows into the selected elements of the surfaces ``found``.
 
-        A surface is ``constant + change * load``; both coefficients have the shape (3, 3, n).  ``basis`` has the shape
+        A surface is ``constant + change * dr``, where ``dr`` is the load minus the load level below it.  ``constant``
+        and ``change`` (3, 3, n) are polynomial terms in payload, each for value, low and high.  ``basis`` has the shape
         (2, 2, n).  ``rows`` has the shape (2, n) if one curve gives the elements, and (4, n) if two curves do.
         """
         coefficients = found.coefficients.reshape(6, 3, -1)
@@ -241,8 +246,8 @@ def _fill_surfaces(
 ) -> None:
     """Compute the coefficients of all surfaces from the curves chosen in ``sides``.
 
-    There are three kinds of element: with only a curve of lower load, with curves of lower and higher load, and with
-    only a curve of higher load.
+    A load interval with only a curve of lower load is constant over the load.  With curves of lower and higher load, it
+    is interpolated.  With only a curve of higher load, the rule ``below`` applies.
     """
     has_lower, has_upper = sides.lower >= 0, sides.upper >= 0
     # Only a curve of lower load: constant over the load.
@@ -304,9 +309,10 @@ def _extend_payloads(found: Surfaces, least: Floats, most: Floats) -> None:
 
 
 def _around_one(terms: Floats) -> Floats:
-    """Set the value in polynomial terms to 1, and shift low and high by the same amount.
+    """Polynomial terms of a surface at load 0 under the rule ``one``, from the terms of its lowest load.
 
-    A low or high that was farther from 1 before the shift keeps its previous number.
+    The value becomes 1, and low and high are shifted by the same amount.  If the previous low was lower, or the previous
+    high was higher, it is kept.
     """
     found: Floats = terms - terms[:, [VALUE]]
     found[0] += 1.0
@@ -338,9 +344,9 @@ class Cells(NamedTuple):
 
     ``load_bps`` has the shape (curves,).  ``terms`` (3, 3, curves, cells) are the polynomial terms in each cell: the
     number at the left knot, the slope at this knot and the quadratic coefficient.  The second axis is value, low and
-    high.  ``basis`` (2, curves, cells) is the basis between the curve's own knots, and on such a knot.  ``rows`` (2,
-    curves, cells) are the dataset rows to the left and to the right.  ``inside`` (curves, cells) marks the cells within
-    the payloads of the curve.
+    high.  ``basis`` (2, curves, cells) is the basis (an index into ``BASES``) at payloads between the curve's own points,
+    then at a point.  ``rows`` (2, curves, cells) are the dataset rows to the left and to the right.  ``inside`` (curves,
+    cells) marks the cells within the payloads of the curve.
     """
 
     load_bps: Floats

@@ -36,12 +36,15 @@ class Load(NamedTuple):
     limited: Bools
 
     def at_value(self) -> Load:
-        """Select the loads of the value, (1, n), from loads of value, low and high, (3, n)."""
+        """Select the loads at which values are looked up, (1, n), from the loads for value, low and high, (3, n)."""
         above = None if self.above_bps is None else self.above_bps[:1]
         return Load(self.slot[:1], above, self.limited[:1])
 
     def of_values(self) -> Load:
-        """Select the loads of the value, (n,), from loads of value, low and high, (3, n); loads (n,) stay unchanged."""
+        """Select the loads at which values are looked up, (n,), from the loads for value, low and high, (3, n).
+
+        Loads of shape (n,) stay unchanged.
+        """
         if self.slot.ndim == 1:
             return self
         above = None if self.above_bps is None else self.above_bps[VALUE]
@@ -57,8 +60,7 @@ class TableQuery:
     """Query of look-up tables for a block of n prediction requests (``questions``).
 
     Numbers have the shape (ends, n) or (metrics, ends, n).  The `ends` axis holds value, low and high, or only the
-    value.  Counts of a configuration have the shape (metrics, n).  NaN marks requests for which the tables have no
-    value.
+    value.  Core and switch counts have the shape (metrics, n).  NaN marks requests for which the tables have no value.
 
     Parameters
     ----------
@@ -190,10 +192,12 @@ class TableQuery:
     def _sum(
         self, planes: Floats, squares: Floats, place: Ints, above: Floats | None, found: Floats
     ) -> None:
-        """Evaluate a polynomial at the indices ``place``, into ``found``.
+        """Evaluate the polynomials of packed tables at the indices ``place``, and write the sums to ``found``.
 
-        ``planes`` and ``squares`` have one row of coefficients per term.  Each row is read when its term is added, so
-        that few arrays are in the processor's cache.
+        ``planes`` are c0, c1, c3 and c4, and ``squares`` are c2 and c5 (empty if all are 0); see `Packed`.  For
+        unlimited loads, only c0 to c2 are given, and ``above`` is ``None``.  Otherwise ``above`` is the load minus the
+        load level below it.  Each row of coefficients is read when its term is added, so that few arrays are in the
+        processor's cache.
         """
         constant, slope, *of_load = planes
         total = self._payload_terms(slope, squares[:1], place)
@@ -318,7 +322,10 @@ class TableQuery:
     # --- places -------------------------------------------------------------------------------
 
     def _start(self, metrics: tuple[str, ...]) -> Ints:
-        """Index of each request's payload interval (cell), before adding its table's `offset`, (patterns, 1, n)."""
+        """Index of each request's payload interval (cell) in the packed tables, less the table's ``offset``.
+
+        The shape is (patterns, 1, n), since tables of one pattern differ only in ``offset``; see `Chosen`.
+        """
         if metrics not in self._starts:
             first = self._of_configuration(self.tables.chosen(metrics).first_cell)
             self._starts[metrics] = (first + self.cell)[:, None]

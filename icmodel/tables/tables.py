@@ -109,7 +109,7 @@ class Compiler(NamedTuple):
         any_cores : bool
             Whether a core count without rows uses the rows at the greatest measured core count.
         below : "held", "proportion", "one" or "nothing"
-            Rule below the lowest load of a curve.
+            Rule for loads below the lowest load of the curves: see :func:`~icmodel.tables.bilinear.compile_surfaces`.
         usable : callable, optional
             Function that marks the usable payloads of each curve at a limited load; all payloads by default.
         """
@@ -186,14 +186,29 @@ def without_goodput(points: Sequence[Point]) -> frozenset[tuple[str, int]]:
 
 
 class Packed(NamedTuple):
-    """Coefficients of all tables, joined in arrays so that one look-up reads many metrics; the first surface is empty.
+    """Coefficients of all tables, joined in arrays so that one look-up reads many metrics.
 
-    Slots are load intervals, cells are payload intervals, and a surface is one configuration of one metric.  Each
-    combination of slot, surface and cell is a place.  In the shapes below, ``cells`` is surfaces × cells, and
-    ``places`` is slots × surfaces × cells.  ``coefficients`` (4, 3 · places) are c0, c1, c3 and c4 for value, low and
-    high.  ``squares`` (2, 3 · places) are c2 and c5, 0 for values, empty if all are 0.  ``unlimited`` (2, 3 · cells)
-    and ``unlimited_squares`` (1, 3 · cells) are c0, c1 and c2 of the last slot.  ``basis`` (4, places) holds the bases;
-    a place without a row has the strongest basis.  ``rows`` has the shape (4, places), ``top_load`` the shape (cells,).
+    A surface belongs to one configuration of one metric; the first surface is empty.  It has cells (payload intervals)
+    and slots (load intervals).  A place is one slot and one cell of one surface.  It has the polynomial
+    c0 + c1·dp + c2·dp² + (c3 + c4·dp + c5·dp²)·dr of :mod:`icmodel.tables.bilinear`.
+
+    Parameters
+    ----------
+    coefficients : array (4, 3 · places)
+        c0, c1, c3 and c4 of all values, then of all lows, then of all highs.
+    squares : array (2, 3 · places)
+        c2 and c5 in the same order; empty if all are 0.
+    unlimited, unlimited_squares : arrays (2, 3 · cells) and (1, 3 · cells)
+        c0 and c1, then c2, in the last slot (unlimited load); ``unlimited_squares`` is empty if ``squares`` is.
+    basis : array (4, places)
+        Basis as an index into ``BASES``; 0 at a place without a row.  The first axis is: between payload knots and
+        between load levels; between knots, on a level; on a knot, between levels; on both.
+    rows : array (4, places)
+        Dataset rows: those to the left and right on the curve of lower load, then on the curve of higher load.
+    top_load : array (cells,)
+        Highest limited load with a curve [b/s].
+    places, cells : int
+        Number of places, and number of cells, of all surfaces together.
     """
 
     coefficients: Floats
@@ -235,14 +250,23 @@ class Packed(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Selected look-up tables, in the order in which they were named; equal numbers are kept once.
+    """Selected look-up tables, in the order in which they were named.
 
-    ``limits`` has the shape (2, tables, protocols); (2, tables, 1) if the limits are equal for all protocols.
-    ``first_cell`` plus ``offset`` (tables, 1, 1) is the index of the first cell of the surface to use.  ``first_cell``
-    has the shape (patterns, configurations), or (patterns, 1) if the index is equal for all configurations.
-    ``pattern`` (tables,) is the row of each table in ``first_cell``; tables whose dataset rows have equal counts share
-    such a row.  ``cores``, ``switches`` and ``core_ratio`` have the shape (tables, configurations); an axis along which
-    all numbers are equal has the length 1.
+    An axis along which all numbers are equal has the length 1, except that of ``pattern`` and ``offset``.
+
+    Parameters
+    ----------
+    limits : array (2, tables, protocols)
+        Least and greatest possible value of each metric.
+    first_cell : array (patterns, configurations)
+        Index of the first cell (payload interval) of the surface to use, less the table's ``offset``.  Tables whose
+        indices then are equal share a row (pattern).
+    pattern : array (tables,)
+        Row of each table in ``first_cell``.
+    offset : array (tables, 1, 1)
+        Least index of a first cell in each table.
+    cores, switches, core_ratio : array (tables, configurations)
+        Numbers of the selected tables, as in `Tables`.
     """
 
     limits: Floats

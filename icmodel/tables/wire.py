@@ -160,7 +160,11 @@ class Wire:
         return framed.astype(np.int64)
 
     def _full_packets(self) -> ethernet.Framing:
-        """Framing of a stream with full packets; if the transport protocol is unknown, no headers above IP."""
+        """Framing of a stream that fills its packets.
+
+        Without TCP, the headers of the protocol are unknown.  Data then fill the whole MTU, so the goodput computed from
+        this framing is an upper bound.
+        """
         framing = self.framing
         over_tcp = self.protocol == "tcp" or self._has_header
         if over_tcp and isinstance(framing, ethernet.Framing):
@@ -183,10 +187,10 @@ def frames_on_wire(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Compute how frames of a protocol travel on the wire of a dataset.
 
-    Returns four arrays for frames with their headers: packets, least packets, delay [s] and least interval [s].  The
-    delay is the time of a lone frame on the wire, without a burst that passes immediately.  Least packets and least
-    interval hold for a stream that merges frames, and may be less than those of a lone frame.  If a payload is too
-    large, the results are those of the greatest possible payload.
+    Returns four arrays for frames with their headers: packets, least packets, delay [s] and least interval [s].
+    Packets and delay are those of a lone frame.  The delay is its time on the wire; bytes within the burst of a token
+    bucket take no time.  Least packets and least interval (between frames) are those of a stream at line rate, which may
+    merge frames into full packets.  If a payload is too large, the results are those of the greatest possible payload.
     """
     path = wire(data, protocol, options, with_headers=True)
     possible = np.minimum(payload_bytes, path.greatest_payload_bytes() or np.inf)

@@ -217,7 +217,7 @@ class AnyFraming(ABC):
 
     @property
     def gap_bytes(self) -> int:
-        """Interpacket gap [B], included in the bytes of each packet; it delays only the next packet."""
+        """Interpacket gap [B], which is part of a packet's bytes on the wire, but not of its latency."""
         return 0
 
     @abstractmethod
@@ -386,7 +386,7 @@ def aligned_payloads(framing: AnyFraming, up_to_bytes: int) -> NDArray[np.int64]
 def packet_breaks(framing: AnyFraming, up_to_bytes: int) -> NDArray[np.int64]:
     """Payloads up to `up_to_bytes` above which a frame needs one more packet [B], ascending.
 
-    These are the aligned payloads below the largest payload.
+    At such a payload, all packets are full.  The largest payload is left out.
     """
     full, most = framing.aligned_payloads(up_to_bytes), framing.max_payload_bytes
     return full if most is None else full[full < most]

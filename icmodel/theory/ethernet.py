@@ -140,7 +140,10 @@ class Framing(AnyFraming):
 
     @property
     def gap_bytes(self) -> int:
-        """Interpacket gap [B], which no latency includes; 0 if not ``padded``, as in IC2012."""
+        """Bytes after the end of a packet that its latency excludes [B]: the interpacket gap.
+
+        It is 0 if not ``padded``: as in IC2012, the latency then includes the gap.
+        """
         return GAP_BYTES if self.padded else 0
 
     def train(self, payload_bytes: ArrayLike) -> Train:
