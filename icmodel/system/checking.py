@@ -361,7 +361,10 @@ def headers_of(system: System) -> tuple[Mapping[str, DatasetHeader], tuple[PartF
 def datasets_of_other_kinds(
     system: System, headers: Mapping[str, DatasetHeader]
 ) -> Iterator[PartFault]:
-    """Find links with an interconnect on which their dataset, or the dataset of a device at the link, was not measured."""
+    """Find links with a dataset that was not measured on the link's interconnect.
+
+    The datasets of the devices at the link are checked in the same way.
+    """
     for link in system.links.values():
         hosts = (system.devices[name] for name in link.ends if name in system.devices)
         owners = [(host.name, host.dataset, ("devices", host.group)) for host in hosts]

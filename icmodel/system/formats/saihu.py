@@ -479,7 +479,10 @@ class Units:
     time: str = "s"
 
     def within(self, table: Mapping[str, Any]) -> Units:
-        """Default units in a nested table: the same, except units that its keys replace (``data_unit``, ``rate_unit``, ``time_unit``)."""
+        """Default units in a nested table: the same, unless its keys replace them.
+
+        The keys are ``data_unit``, ``rate_unit`` and ``time_unit``.
+        """
         return Units(*(str(table.get(f"{kind}_unit", getattr(self, kind))) for kind in _BASES))
 
     def read(self, kind: str, value: object) -> float:

@@ -143,7 +143,10 @@ class Answers:
     datasets: Mapping[int, str] = field(default_factory=dict)
 
     def ends(self, metric: str) -> Floats:
-        """Array (4, streams) of a metric, NaN without an answer; its rows are value, low, high and index in ``BASES``."""
+        """Array (4, streams) of a metric; its rows are value, low, high and basis (index in `icmodel.estimate.BASES`).
+
+        NaN without an answer.
+        """
         known = self.metrics.get(metric)
         return np.full((len(COLUMNS), self.count), np.nan) if known is None else known
 
