@@ -281,7 +281,7 @@ def points(
 
 
 def rows_table(data: Dataset, rows: list[Point]) -> Table[str]:
-    """Return a table of dataset rows, without the axes on which no row has a value."""
+    """Return a table of dataset rows. A column (axis) in which no row has a value is left out."""
     axes = [axis for axis in AXES if any(getattr(point, axis) is not None for point in rows)]
     places = [i for i in range(len(data.option_axes)) if any(point.options[i] for point in rows)]
     cells = []

@@ -197,7 +197,10 @@ def predict(
 
 
 def refuse_options(way: str, others: Mapping[str, object]) -> None:
-    """Raise ScenarioError if one of ``others`` is given. ``way`` is the option that excludes them, such as ``--from``."""
+    """Raise ScenarioError if an option in ``others`` (name -> value) has a value.
+
+    The option ``way``, such as ``--from``, excludes these options.
+    """
     given = [name for name, value in others.items() if value]
     if given:
         raise ScenarioError(f"{given[0]} cannot be combined with {way}: give only one")

@@ -138,7 +138,7 @@ class Profile:
         return answering_rows(self.model, self.scenario).substituted
 
     def answering(self, metric: str) -> tuple[Step, ...]:
-        """Return the points of the profile with a predicted value of the metric."""
+        """Return the points of the x axis at which the prediction has a value of the metric."""
         return tuple(step for step in self.steps if known(step.prediction, metric))
 
     def points(self, metric: str) -> tuple[Point, ...]:

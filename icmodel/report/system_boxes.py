@@ -484,7 +484,8 @@ def route_cables(
 ) -> tuple[EdgeRoute, ...]:
     """Return the routes of the cables.
 
-    Cables are evenly spaced along the side of a box, in the order of their other ends.
+    The cables at one side of a box are evenly spaced. From top to bottom, they have the same order as the boxes at
+    their other ends.
     """
     cables_at = group_by_key(
         (end, cable)

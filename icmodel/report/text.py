@@ -87,7 +87,7 @@ Limits = dict[str, tuple[str, ...]]
 
 
 def _short(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
-    """Yield the short page as one section: a line for each requirement, then notes."""
+    """Yield the short text of an evaluation as one section: a line for each requirement, then notes."""
     chosen = evaluation.chosen
     blocks: list[Block] = [Text(STRICT)] if evaluation.strict else []
     blocks.append(_findings("", chosen.findings, _judged))
@@ -122,7 +122,10 @@ def _short(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
 
 
 def _why(evaluation: Evaluation, limits: Limits) -> Iterator[Section]:
-    """Yield the sections of the full page: requirements, derived numbers, predictions, notes and known limits."""
+    """Yield the sections of the full text of an evaluation (option ``--why``).
+
+    They are requirements, derived numbers, predictions, notes and known limits.
+    """
     chosen = evaluation.chosen
     if evaluation.strict:
         yield Section("", "", (Text(STRICT),))

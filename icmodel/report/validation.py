@@ -301,7 +301,7 @@ def _coverage(coverage: Coverage | None) -> tuple[str, str]:
 
 
 def regions_table(trial: Trial) -> Table[str]:
-    """Return a table of errors and coverage by metric and region of the dataset."""
+    """Return a table of errors and coverage by metric and region (part of the rows, such as those of one protocol)."""
     rows = tuple(
         (
             metric,

@@ -67,7 +67,7 @@ class DatasetDocument(Part):
 
 
 class Row(Part):
-    """Row of a dataset (a line of points.csv). Every other key is an option axis."""
+    """Row of a dataset (a line of points.csv). Every further key is an option axis of the dataset, such as nagle."""
 
     __pydantic_extra__: Texts
     line: Count
@@ -143,7 +143,7 @@ class Ingested(Part):
 
 
 class Score(Part):
-    """Prediction errors and coverage of one metric on left-out dataset rows."""
+    """Prediction errors of one metric on left-out dataset rows, and coverage (share of rows inside their intervals)."""
 
     error: str
     n: Count

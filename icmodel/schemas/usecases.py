@@ -61,7 +61,7 @@ class UseCaseDocument(UseCase):
 
 
 class RestsOn(Part):
-    """Evidence behind a verdict: bases, sources, and the measurement that would decide the verdict."""
+    """Evidence behind a verdict: bases (kinds of evidence), sources, and the measurement that would decide it."""
 
     basis: Basis
     bases: list[Basis]

@@ -143,7 +143,7 @@ class Calculation:
     # --- questions ----------------------------------------------------------------------------
 
     def write_head(self) -> Any:
-        """Add the calculation sheet with two heading rows: group and name of each step."""
+        """Add the calculation sheet. Its two heading rows have the group and the name of each column (step)."""
         page = self.book.add_worksheet(CALCULATION)
         groups = [*["question"] * len(INPUTS), *(step.group for step in self.steps)]
         for place, (group, name) in enumerate(zip(groups, self.columns, strict=True)):

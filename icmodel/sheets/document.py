@@ -222,7 +222,7 @@ def _named(place: Place, found: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def design_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
-    """Return the row of a design: its objectives, and its changes to the system file."""
+    """Return the row of a design: verdict, basis, objectives (such as CPU and cost), and changes to the system file."""
     numbers = [_cell(found.get(name)) for name in OBJECTIVES]
     scaled = [
         number / si if isinstance(number, (int, float)) else None

@@ -397,7 +397,10 @@ class Area:
                 f"{LAST_ROW} and column {LAST_COLUMN}"
             )
         if (most := max(map(int, COUNT.findall(piece)), default=0)) > MOST_CELLS:
-            raise ReportError(f"{place} states a count of {most}: the maximum is {MOST_CELLS}")
+            raise ReportError(
+                f"{place} states that it has {most} texts or cells, more than {MOST_CELLS}: split it, "
+                "or save it again if it is damaged"
+            )
 
     def check(self, place: Path) -> None:
         """Raise ReportError if the area is too large.

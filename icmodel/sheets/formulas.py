@@ -204,7 +204,10 @@ def question_steps(found: Lookup) -> Iterator[Step]:
 
 
 def refusals(found: Lookup) -> Iterator[tuple[str, str]]:
-    """Yield pairs of formulas (condition and sentence) for the reasons to refuse a question, in icmodel's order."""
+    """Yield pairs of formulas (condition and sentence) for the reasons to refuse a question.
+
+    They have the order in which icmodel checks a question, so the first true condition gives the same error.
+    """
     data = found.data
     # Protocol and payload.
     for protocol, reason in found.refused.items():
@@ -308,7 +311,7 @@ LOOK_UP = """
   INDEX(k_most,{place})))
 {table} basis = IF([{table} row]=0,0,{basis})
 """
-"""Look-up of a table: row of the polynomial, value and interval in payload and load, and code of the basis."""
+"""Formulas that look up a metric: row of the polynomial, then value and interval at the payload and load, and basis."""
 FLOW = """
 best {end} = IF([best unlimited {end}]="","",MIN([best unlimited {end}],[greatest]))
 unlimited {end} = IF([unlimited unlimited {end}]="","",MIN([unlimited unlimited {end}],[greatest]))
@@ -385,7 +388,7 @@ AT_LOAD = """
 
 
 def law_steps(found: Lookup) -> Iterator[Step]:
-    """Yield the formulas from the look-ups to value, low and high of each metric, in SI units."""
+    """Yield the formulas of the model: look-ups in tables, then value, low and high of each metric in SI units."""
     for index, name in enumerate(found.names):
         for load in found.loads_of(name):
             yield from look_up_steps(found, index, name, load)
@@ -551,7 +554,10 @@ loss_rate basis = IF([lossy],MAX([goodput_bps basis],
   IF([saturated value],[overload loss unlimited basis],[limited loss requested basis]),
   IF(AND(NOT([saturated value]),[limited loss requested value]=""),{ASSUMED},0)),{STATED})
 """
-"""Formulas for the codes of the weakest bases, as in `icmodel.laws.corrected.bases`."""
+"""Formulas for the bases (kinds of evidence) of goodput and loss, as numbers; the greatest number is the weakest.
+
+They compute the same as `icmodel.laws.corrected.bases`.
+"""
 LIMITS = """
 demand = {demand}
 busy = IF([demand]="",0,[demand])

@@ -37,7 +37,7 @@ VARIANT = "corrected"
 SCALE = 2**27
 """Factor in a look-up key, greater than all payloads [B].
 
-The key is a number for surface and slot, multiplied by this factor, plus the payload.
+The key is the number of a surface and load interval, multiplied by this factor, plus the payload.
 """
 INFINITY = 1e300
 """Number in place of infinity, which spreadsheets lack."""
@@ -140,7 +140,7 @@ def is_shown(metric: str) -> bool:
 
 
 def protocol_rows(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, Cell]]:
-    """Yield a row of cells for each protocol: its limits, and its refusal sentences."""
+    """Yield a row of cells for each protocol: its limits, and the sentences with which a question is refused."""
     tables, data, request = prepared.tables, cache.data, prepared.request
     places = SimpleNamespace(payload_bytes=PAYLOAD, cores=CORES, switches=SWITCHES)
     for k, name in enumerate(request.protocols):

@@ -289,7 +289,7 @@ def _positions(
 
 
 def _dots(rows: Iterable[Point], here: Scenario, over: Axis, metric: str) -> Iterator[Dot]:
-    """Yield the benchmarked points (dataset rows) of a metric that have the parameters of the question, except the axis.
+    """Yield the dataset rows of a metric as points. Except on the axis, they have the parameters of the question.
 
     On a payload or core axis, the points at each position are those of two loads: the nearest load up to the request,
     and the nearest from the request on. Rows that state no load are points too.

@@ -129,7 +129,7 @@ class Problem(Exception):  # noqa: N818  (the name that RFC 9457 gives it)
 
 
 def problem_of(error: IcmodelError, status: int = 422) -> Problem:
-    """Return an error of icmodel as a problem: its sentence, its place, and every mistake of a text."""
+    """Return an error of icmodel as a problem: its sentence, its place, and every mistake of a TOML text."""
     place = AT_LINE.search(str(error))
     lines = [one.line for one in error.mistakes if one.line]
     where = f"line {place[1]}, column {place[2]}" if place else f"line {lines[0]}" if lines else ""

@@ -42,7 +42,7 @@ The page loads the style sheet from a file, since its Content-Security-Policy al
 
 
 def refusal(error: IcmodelError) -> bytes:
-    """Return an error and the mistakes of a text as JSON, each mistake with its line. An unknown line is null."""
+    """Return an error and the mistakes of a TOML text as JSON, each mistake with its line. An unknown line is null."""
     told = problem_of(error)
     mistakes = told.mistakes or (Mistake(told.detail),)
     return body_of({"error": told.detail, "mistakes": [one._asdict() for one in mistakes]})

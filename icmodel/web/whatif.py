@@ -448,7 +448,7 @@ def row_of(question: Question, found: Prediction) -> str:
 
 
 def field_of(message: str) -> str:
-    """Return the first field in an error message; empty if the message names no field.
+    """Return the field of the what-if form that an error message names first; empty if it names none.
 
     Examples
     --------
