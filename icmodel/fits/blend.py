@@ -83,8 +83,8 @@ class Blend:
         row_weights : array (n, rows)
             Weight of each known row at each site.
         unsure : array (n,)
-            Ratio of the uncertainty at each site to the usual uncertainty at a left-out row.  It is
-            0 at a measured row without noise.
+            Ratio of the uncertainty at each site to the usual uncertainty at a left-out row: 0 at a
+            measured row without noise.  With a smaller ratio, a maximum is lowered less.
 
         Returns
         -------
@@ -152,8 +152,9 @@ def _raw_row_weights(distances: Distances, constants: Constants) -> Floats:
     """Unnormalised weights (n, rows) of the rows at each of n sites (payload, load and labels).
 
     The weight of a row falls with its distance from the site in payload and load.  Each label column
-    in which they differ multiplies the weight by ``other_label``.  If only one of them lies within
-    the measured payloads of its curve, the weight is multiplied by ``other_end``.
+    in which they differ multiplies the weight by ``other_label``.  If their positions differ, the
+    weight is multiplied by ``other_end``.  A position is below, between or above the measured
+    payloads of a curve.
     """
     payload = distances.along(-np.abs(distances.payload) / constants.octaves)
     weights = np.exp(payload - distances.offered)
@@ -274,7 +275,11 @@ class Widths:
         return np.asarray(np.minimum(half, self.widest))
 
     def of_run(self, of_mean: Floats, row_weights: Floats) -> Floats:
-        """Half-width (n,) of the 90 % interval for one new run, from the half-width for the mean."""
+        """Half-width (n,) of the 90 % interval for one new run.
+
+        It is the half-width for the mean (``of_mean``) and that of the runs around their mean, combined
+        by the root of the sum of squares.
+        """
         return np.hypot(of_mean, NORMAL * (row_weights @ self.spread))
 
 

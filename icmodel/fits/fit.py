@@ -169,8 +169,8 @@ class FittedMetric:
     def elsewhere(self) -> float:
         """Further half-width, in log time, for a configuration without measured rows.
 
-        A configuration is a protocol with its options and counts.  The root of the sum of squares
-        combines this half-width with that of `at`.
+        A configuration is a protocol with its options and counts.  The caller combines this
+        half-width with that of `at`: root of the sum of squares.
         """
         own = half_width(self.fit.processes[0], self.fit.sites.labels[:, :REGIME])
         beside = (self.over or self.mean) if self.packets is None else self.packets.goodput
@@ -287,7 +287,8 @@ class Fitter:
 
         If this metric is fitted as a multiple of its median (``over``), the similar metric is the mean.
         Otherwise it is the metric that `_first_of_kind` names.  The result is ``None`` if this metric
-        is itself that metric, or if the other fit has fewer rows and less than ``MOST_ROWS``.
+        is itself that metric, or if the other fit has fewer rows than this metric and than
+        ``MOST_ROWS``.
         """
         first = self._first_of_kind(metric)
         if over is not None:
@@ -298,7 +299,7 @@ class Fitter:
         return like.fit
 
     def _first_of_kind(self, metric: str) -> str:
-        """Name of the metric that is fitted before the others of its kind, such as the latencies.
+        """Name of the metric to fit first among all metrics of the same kind, such as all latencies.
 
         It is the goodput for rates (b/s or 1/s), and the median for other kinds.  Without a median it
         is the mean, and without a mean the first metric by name.  The median comes before the mean,
@@ -592,7 +593,8 @@ def _pieces(sites: Sites) -> list[Ints]:
 
     The time of a likelihood grows with the cube of the rows, so it is computed for each piece.  Rows
     with equal labels stay in one piece; more than ``MOST_ROWS`` such rows are cut into interleaved
-    parts.  At most ``MOST_PIECES`` pieces are returned; the rows of further pieces are not used.
+    parts.  From more than ``MOST_PIECES`` pieces, that number is chosen at equal distances; the other
+    pieces are not used.
     """
     cut: list[list[int]] = [[]]
     for rows in sites.by_configuration.values():

@@ -95,8 +95,8 @@ class Piece(NamedTuple):
     """Group of n rows whose likelihood is computed together, in a time that grows with n³.
 
     The piece holds m pairs of rows.  Since a covariance is symmetric, each pair occurs once.
-    ``distances`` (m,) are the distances between the rows of each pair.  ``shares`` (m,) are the dot products of both
-    rows' cost shares.  ``places`` (m,) are the indices of the pairs in a flattened matrix (n, n).
+    ``distances`` (m,) are the distances between the rows of each pair.  ``shares`` (m,) are the dot
+    products of both rows' cost shares (fractions of each cost in the time).  ``places`` (m,) are the indices of the pairs in a flattened matrix (n, n).
     ``diagonal`` (n,) are the indices of the pairs of a row with itself.  The unit of ``residual``
     (n,) is the root mean square of the residual, and ``variance`` (n,) has the square of this unit.
     """

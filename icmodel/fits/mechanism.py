@@ -175,7 +175,8 @@ class Mechanism:
     def _most_specific(self, key: CostKey) -> CostKey:
         """Key of the costs to use for a protocol and the state of its hosts (at their limit or not).
 
-        Without costs for both, they are the costs of the protocol, and without these, of all rows.
+        If the protocol has no costs for this state, they are its costs for both states.  If it has none
+        at all, they are the costs of all rows.
         """
         protocol, _ = key
         return next(one for one in (key, (protocol, None), ANY) if one in self._costs)

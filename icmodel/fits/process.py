@@ -180,8 +180,8 @@ class ProtocolProcesses:
     Parameters
     ----------
     parts : mapping of str to Part
-        Parts by protocol.  ``REST`` predicts each protocol without a part.  If there is no
-        ``REST``, the part with the most rows predicts such protocols.
+        Parts by protocol.  The part with the name ``REST`` predicts each protocol without a part.
+        If there is no such part, the part with the most rows predicts these protocols.
     """
 
     parts: Mapping[str, Part]

@@ -56,7 +56,8 @@ def fold_files(
 ) -> Folded:
     """Fold files of records into a new folder, whose name becomes the dataset's id.
 
-    ``choose`` selects the default variant; it takes precedence over the settings.
+    ``choose`` is a function that returns the default variant of the model for a dataset, and the reason.  It takes
+    precedence over ``settings.default_variant``.
 
     Raises
     ------
@@ -114,7 +115,8 @@ def rebuild(folder: str | Path, progress: Progress | None = None) -> Folded:
 def write_folded(folder: str | Path, folded: Folded) -> Dataset:
     """Write a folded dataset: rows, document, held-out runs, records, account and README.
 
-    An archive with the same records stays unchanged. The text around the account in README.md is kept.
+    If the folder already has a file of the same records, the file stays unchanged. Text outside the account in
+    README.md is kept.
 
     Raises
     ------

@@ -349,12 +349,13 @@ def _word(value: object) -> str:
 
 
 def axis_label(axis: str, record: Record, properties: Properties, differing: Sequence[str]) -> str:
-    """Value of a run on an option axis that separates environments.
+    """Value of a run on an option axis that separates environments, such as ``plan`` or ``offloads``.
 
     Parameters
     ----------
     differing : sequence of str
-        Properties that differ between runs; only differing offloads and kernel settings are named.
+        Properties that differ between runs.  The value of an axis with several properties, such as ``offloads``, names
+        only these.
     """
     if axis == "plan":
         return "none" if record.document.plan is None else cell(record.document.plan.name)

@@ -272,7 +272,7 @@ def sent(query: TableQuery, flow: Flow) -> Floats:
 
 
 def _combined(one: Floats, other: Floats) -> Floats:
-    """Root of the sum of squares of two relative errors, each given as 1 + error."""
+    """Root of the sum of squares of two relative errors, each given as a factor 1 + error."""
     return np.sqrt((one - 1) ** 2 + (other - 1) ** 2)
 
 

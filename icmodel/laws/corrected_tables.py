@@ -287,7 +287,7 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
 
 
 def _below_limit(query: TableQuery, each: Floats, below: Bools, flow: Flow) -> Floats:
-    """Replace packets per frame (metrics, ends, n) of requests below the limit, if only the limit was measured.
+    """Replace packets per frame (metrics, ends, n) of requests below the limit, if only runs at it were measured.
 
     ``each`` holds the packets per frame at the limit; ``below`` (metrics, n) marks the requests to replace.  Their value
     lies on a straight line over request / capacity, from the packets of a lone frame (at 0) to ``each`` (at 1).  It

@@ -101,8 +101,8 @@ def compile_surfaces(
         curves ascend in load.  ``None`` allows all cells.
     below : "held", "proportion", "one" or "nothing"
         Rule for loads below the lowest load of the curves.  ``held``: the value of the lowest load, with an interval
-        that widens towards load 0.  ``proportion``: proportional to the load.  ``one``: a straight line to the value 1
-        at load 0.  ``nothing``: no value.
+        that widens towards load 0.  ``proportion``: proportional to the load, with the high of the lowest load.
+        ``one``: a straight line to the value 1 at load 0.  ``nothing``: no value.
     extend : array, shape (configurations, 2), optional
         Least and greatest possible values.  If given, the surfaces also have values outside the payloads of the curves.
         Such a value is the value at the edge; its interval is widened within the limits, and its basis is
@@ -136,8 +136,8 @@ class Sides(NamedTuple):
     """Indices of the two curves that enclose each slot (load interval), in each cell (payload interval).
 
     ``lower`` is the curve of the next lower load, and ``upper`` the curve of the next higher load; −1 means no curve.
-    ``own`` marks slots of a curve without a limited load: of the unlimited load, or of unstated load.  There, the basis
-    of the lower curve holds at every load of the slot.  The arrays have the shape (slots, surfaces, cells), or (slots,
+    ``own`` is true if the basis of the lower curve holds at every load of the slot.  This is so for the unlimited curve
+    in the last slot, and for a curve of unstated load.  The arrays have the shape (slots, surfaces, cells), or (slots,
     cells) for a single surface.
     """
 
@@ -344,8 +344,8 @@ class Cells(NamedTuple):
 
     ``load_bps`` has the shape (curves,).  ``terms`` (3, 3, curves, cells) are the polynomial terms in each cell: the
     number at the left knot, the slope at this knot and the quadratic coefficient.  The second axis is value, low and
-    high.  ``basis`` (2, curves, cells) is the basis (an index into ``BASES``) at payloads between the curve's own points,
-    then at a point.  ``rows`` (2, curves, cells) are the dataset rows to the left and to the right.  ``inside`` (curves,
+    high.  ``basis`` (2, curves, cells) is the basis, as an index into ``BASES``: index 0 of its first axis is for payloads
+    between the curve's own points, and index 1 for payloads at such a point.  ``rows`` (2, curves, cells) are the dataset rows to the left and to the right.  ``inside`` (curves,
     cells) marks the cells within the payloads of the curve.
     """
 

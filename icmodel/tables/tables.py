@@ -201,8 +201,8 @@ class Packed(NamedTuple):
     unlimited, unlimited_squares : arrays (2, 3 · cells) and (1, 3 · cells)
         c0 and c1, then c2, in the last slot (unlimited load); ``unlimited_squares`` is empty if ``squares`` is.
     basis : array (4, places)
-        Basis as an index into ``BASES``; 0 at a place without a row.  The first axis is: between payload knots and
-        between load levels; between knots, on a level; on a knot, between levels; on both.
+        Basis as an index into ``BASES``; 0 at a place without a row.  The first axis has four cases: payload between
+        knots and load between levels; load on a level; payload on a knot; payload on a knot and load on a level.
     rows : array (4, places)
         Dataset rows: those to the left and right on the curve of lower load, then on the curve of higher load.
     top_load : array (cells,)
@@ -252,7 +252,8 @@ class Packed(NamedTuple):
 class Chosen(NamedTuple):
     """Selected look-up tables, in the order in which they were named.
 
-    An axis along which all numbers are equal has the length 1, except that of ``pattern`` and ``offset``.
+    The axes of protocols and configurations have the length 1 if all numbers along them are equal.  The same holds for
+    the axis of tables in ``cores``, ``switches`` and ``core_ratio``.
 
     Parameters
     ----------
