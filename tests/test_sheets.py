@@ -277,7 +277,12 @@ def test_a_cell_at_the_far_corner_is_refused_before_memory_is_allocated(tmp_path
         ("xl/worksheets/sheet1.xml", b'r="A2"', b'r="A4294967290"', "row 4294967290"),
         ("xl/worksheets/sheet1.xml", b'r="A2"', b'r="AAAA2"', "column 18279"),
         ("xl/worksheets/sheet1.xml", b'<row r="2"', b'<row r="4000000000"', "row 4000000000"),
-        ("xl/sharedStrings.xml", b'uniqueCount="', b'uniqueCount="900000000000', "states that it has 9000"),
+        (
+            "xl/sharedStrings.xml",
+            b'uniqueCount="',
+            b'uniqueCount="900000000000',
+            "states that it has 9000",
+        ),
     ],
 )
 def test_a_stated_place_or_number_of_texts_is_refused_before_memory_is_allocated(
