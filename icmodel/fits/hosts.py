@@ -2,8 +2,8 @@
 
 Wire time scales with the line rate, and host time with the clock.  Theory gives the wire time.  If
 the wire is the limit, the utilisation law gives the host time: utilisation × time per frame.  The
-time per frame is the longer of host time and wire time.  A latency below capacity is the sum of host
-time and wire time, less the time in which hosts and wire work simultaneously.
+time per frame is the longer of host time and wire time.  At a load below capacity, a latency is the
+sum of host time and wire time, less the time in which hosts and wire work simultaneously.
 
 Frames of a saturated stream on a slower wire wait in the sender's buffers.  Their latency is the
 buffer content divided by the goodput (J. D. C. Little, A proof for the queuing formula L = λW,

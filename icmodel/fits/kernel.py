@@ -281,7 +281,10 @@ class Kernel:
     label_distances: Mapping[Group, float] = field(default_factory=dict)
 
     def on(self, groups: tuple[Group, ...]) -> Kernel:
-        """Copy of this kernel with exactly the given label comparisons; a new one gets ``LABEL_DISTANCE``."""
+        """Copy of this kernel with exactly the given label comparisons.
+
+        A comparison that this kernel does not have gets the distance ``LABEL_DISTANCE``.
+        """
         return replace(
             self,
             label_distances={
@@ -364,6 +367,8 @@ class Covariance:
 
     def slopes(self, outer: Floats) -> Floats:
         """Gradient of Σ ``outer`` × covariance, summed over pairs, by the log of each parameter.
+
+        ``outer`` holds a factor for each pair.
 
         The result (parameters,) has the order of `Kernel.numbers`; its entry for the noise is 0.
         All distances must have the full shape, one number for each pair.

@@ -96,9 +96,10 @@ class Piece(NamedTuple):
 
     The piece holds m pairs of rows.  Since a covariance is symmetric, each pair occurs once.
     ``distances`` (m,) are the distances between the rows of each pair.  ``shares`` (m,) are the dot
-    products of both rows' cost shares (fractions of each cost in the time).  ``places`` (m,) are the indices of the pairs in a flattened matrix (n, n).
-    ``diagonal`` (n,) are the indices of the pairs of a row with itself.  The unit of ``residual``
-    (n,) is the root mean square of the residual, and ``variance`` (n,) has the square of this unit.
+    products of both rows' cost shares (fractions of each cost in the time).  ``places`` (m,) are the
+    indices of the pairs in a flattened matrix (n, n).  ``diagonal`` (n,) are the indices of the pairs
+    of a row with itself.  The unit of ``residual`` (n,) is the root mean square of the residual, and
+    ``variance`` (n,) has the square of this unit.
     """
 
     places: Ints

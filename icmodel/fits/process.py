@@ -66,7 +66,10 @@ class Process:
 
     @property
     def deviations(self) -> Floats:
-        """Leave-one-out standard deviation at each row, (n,); twins are left out together."""
+        """Leave-one-out standard deviation at each row, (n,).
+
+        Rows with equal payload, load and labels are left out together.
+        """
         found = 1.0 / np.diag(self.inverse)
         for rows in self.twins:
             found[rows] = np.diag(np.linalg.inv(self.inverse[np.ix_(rows, rows)]))

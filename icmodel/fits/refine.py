@@ -101,8 +101,8 @@ class Refiner:
     def knots(self, protocols: Sequence[str], options: Mapping[str, str]) -> Floats:
         """Payloads [B] at which every drawn curve gets a point (knots), ascending.
 
-        There are `PER_OCTAVE` knots per octave.  The first `BREAKS` packet breaks have a knot on
-        either side.
+        There are `PER_OCTAVE` knots per octave.  At a packet break, a greater payload needs one more
+        packet.  The first `BREAKS` packet breaks have a knot on either side.
         """
         payloads = [p.payload_bytes for p in self.data.points if p.payload_bytes is not None]
         if not payloads:

@@ -158,7 +158,7 @@ def at_load(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 
 
 def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
-    """Look up latency, its standard deviation and other metrics at the achieved load (§7.1.2)."""
+    """Look up latency, its standard deviation and other metrics at the achieved load (IC2012 §7.1.2)."""
     value = at_load(query, metrics, flow)  # E4, E12
     add_path(value, metrics, switches_s(query, metrics))  # E5
     return value

@@ -1,4 +1,4 @@
-"""Tables of the law `corrected`: curves through unchanged rows with errata corrected, and packet rates.
+"""Tables of the law `corrected`: made of unchanged dataset rows, with the errata corrected; and packet rates.
 
 Each metric has a table.  Further tables hold the best goodput of all loads, the loss at limited loads, and the goodput
 of a stream that shares its interface.  A load is not achieved at a payload if the best goodput there is lower.  Then the

@@ -274,7 +274,7 @@ class Drawn(NamedTuple):
 class Shared:
     """Rows and payloads for two sets of tables of a request: its normal tables, and those of runs in overload.
 
-    ``request`` is for all metrics.  ``found`` maps each protocol to the dataset rows that a prediction uses.  ``knots``
+    ``request`` asks for all metrics.  ``found`` maps each protocol to the dataset rows that a prediction uses.  ``knots``
     are the payloads [B] at which every curve gets a point.
     """
 

@@ -143,12 +143,12 @@ class Curve:
 
     @cached_property
     def bulges(self) -> Floats:
-        """Widths added to low and high in the middle of each gap between two points, (2, n − 1).
+        """Widths by which low and high move outwards in the middle of each gap between two points, (2, n − 1).
 
-        Interpolation error and the points' half-width are combined by the sum of their squares.  Within a gap, the
-        added width follows the parabola 4·t·(1 − t) at the fraction t.  The widened interval must not cross a limit of
-        the metric.  If the limit is at the distances a and b from the interval ends at the two points, the greatest
-        possible width is (√a + √b)² / 4.
+        There, the half-width is the root of the sum of squares of the interpolation error and of the points' mean
+        half-width.  The result is the increase over the points' half-width.  At the fraction t of a gap, the increase is
+        multiplied by 4·t·(1 − t).  The widened interval must not cross a limit of the metric.  If low (or high) has the
+        distances a and b from its limit at the two points, the increase is at most (√a + √b)² / 4.
         """
         value, middle = self.ends[VALUE], (self.ends[:, :-1] + self.ends[:, 1:]) / 2
         error = np.zeros(len(value) - 1) if self.between is None else self.between
@@ -162,7 +162,7 @@ class Curve:
 def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()) -> Floats:
     """Make the payload knots [B] of a table, ascending: the payloads of all curves, and ``extra``.
 
-    A further knot lies one byte above the last payload of each curve.
+    A further knot lies one byte above the last payload of each curve, so that the last payload has a cell of its own.
     """
     knots = set(extra)
     for payloads in map(set, curves):

@@ -127,7 +127,7 @@ def _leave_each_out(
     Returns
     -------
     median, typical : float
-        Median and typical error of the line through the neighbours.
+        Median error of the line through the neighbours, and typical error: the median, or the mean if the median is 0.
     scores : array, shape (rows left out,)
         Error of each left-out row, less the part that the half-widths explain, divided by the local scale.
     """
