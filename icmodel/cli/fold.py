@@ -57,20 +57,25 @@ class FoldOptions:
         "FILE", "TOML file; its keys replace the same keys of the written dataset.toml."
     )
     tolerate: list[str] | None = option_field(
-        "FLAG", "Keep the metrics of runs with this flag of icprobe; can be repeated."
+        "FLAG",
+        "Ignore this flag of icprobe (mark of a fault): use the metrics that it spoils. Can be repeated.",
     )
     refuse: list[str] | None = option_field(
-        "FLAG", "Exclude runs with this flag of icprobe; can be repeated."
+        "FLAG",
+        "Exclude whole runs with this flag of icprobe (mark of a fault); can be repeated.",
     )
     apart: list[str] | None = option_field(
         "NAME",
-        "Property of the environment that becomes an option axis, e.g. kernel; can be repeated.",
+        "Property of the hosts or software, e.g. kernel, that may differ between runs. "
+        "It becomes an option axis of the dataset. Can be repeated.",
     )
     most_steal: str | None = option_field(
         "SHARE", "Exclude runs from which the hypervisor took more than this share of a core."
     )
     withhold: list[str] | None = option_field(
-        "NAME", "Remove this property of the hosts from the records; can be repeated."
+        "NAME",
+        "Remove this property of the hosts (hostname, kernel_cmdline or mac) from the stored records; "
+        "can be repeated.",
     )
     histogram_digits: int | None = option_field(
         "N", "Significant digits to keep in the histograms of the records.", "all"

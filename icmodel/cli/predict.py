@@ -75,7 +75,7 @@ Solve = Annotated[
     option(
         "solve",
         "PARAMETER",
-        "Find the least value that reaches --goodput: rate, payload or cores.",
+        "Find the least value of this parameter (rate, payload or cores) that reaches --goodput.",
     ),
 ]
 Goodput = Annotated[

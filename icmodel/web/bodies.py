@@ -124,7 +124,10 @@ class PredictBody(QuestionBody):
     )
     solve: Word | None = Field(
         None,
-        description="Find the least value that reaches the goodput: rate, payload or cores; needs goodput.",
+        description=(
+            "Find the least value of this parameter (rate, payload or cores) that reaches the goodput; "
+            "needs goodput."
+        ),
         examples=["rate"],
     )
     goodput: Word | None = Field(
