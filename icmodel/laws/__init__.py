@@ -136,9 +136,9 @@ def compiler(
 ) -> Compiler:
     """Make the compiler that turns curves of the requested protocols into look-up tables.
 
-    ``every`` holds the rows of all protocols, whose payloads and loads make the axes of the tables.  So the prediction
-    of a request is bitwise the same, whether the request is alone or in a block.  ``more_knots`` are further payloads
-    [B].
+    ``every`` holds the rows of all protocols, also of those not requested.  Their payloads and loads are the axes of the
+    tables.  So a prediction is bitwise the same, alone or in a block with requests for other protocols.  ``more_knots``
+    are further payloads [B].
     """
     own = [row.point for row in of_protocols(every, request.protocols)]
     payloads: dict[tuple[object, ...], list[float]] = {}

@@ -237,7 +237,11 @@ def loss(query: TableQuery, flow: Flow) -> Floats:
 
 
 def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
-    """Mark the requests whose loss rate is unknown, as a boolean mask (n,)."""
+    """Mark the requests whose loss rate is unknown, as a boolean mask (n,).
+
+    The loss rate is unknown if the goodput is unknown, or if no loss of a lossy protocol was measured.  For a saturated
+    stream, it must have been measured at the unlimited load.
+    """
     no_goodput = np.asarray(np.isnan(flow.goodput_bps[VALUE]))
     if not query.q.lossy.any():
         return no_goodput

@@ -247,7 +247,7 @@ class FittedTables:
             shared.draw(request, over, overload=True)
 
     def make_shared(self, request: TableRequest) -> Shared:
-        """Collect the rows and payloads that all tables of a request share; ``request`` is for all metrics."""
+        """Collect the rows and payloads that all tables of a request share; ``request`` must ask for all metrics."""
         every = self.data.protocols
         found = {name: nearest_rows(self.data, name, request.options) for name in every}
         knots = self.refiner.knots(every, request.options)
@@ -274,7 +274,7 @@ class Drawn(NamedTuple):
 class Shared:
     """Rows and payloads for two sets of tables of a request: its normal tables, and those of runs in overload.
 
-    ``request`` asks for all metrics.  ``found`` maps each protocol to the dataset rows that a prediction uses.  ``knots``
+    ``request`` asks for all metrics of a prediction.  ``found`` maps each protocol to the dataset rows that a prediction uses.  ``knots``
     are the payloads [B] at which every curve gets a point.
     """
 
@@ -424,8 +424,8 @@ def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
 def measured_in_overload(rows: Sequence[Row], refiner: Refiner) -> list[Row]:
     """Select the rows measured in overload, and mark their load as unlimited.
 
-    If a payload was measured at several loads, the row of the greatest load is taken.  A sender depends little on the
-    amount of overload.
+    The exact load matters little in overload.  If a payload was measured at several such loads, the row of the greatest
+    load is taken.
     """
     over = refiner.overloaded([row.point for row in rows])
     kept = [row for row, is_over in zip(rows, over, strict=True) if is_over]

@@ -1,7 +1,7 @@
 """Look-up tables of a dataset: every metric by payload, load, protocol, core and switch count.
 
 Curves through the rows are compiled into coefficients on shared knots (payloads).  A `TableQuery` looks up values,
-intervals, basis and rows for a block of n prediction requests.  The code of the tables does not depend on the model's
+intervals, basis (kind of evidence) and rows for a block of n prediction requests.  The code of the tables does not depend on the model's
 variant.
 """
 

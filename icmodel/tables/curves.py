@@ -52,7 +52,7 @@ class Curve:
     ends : array, shape (3, n)
         Value, low and high of the metric at each point.
     basis : array, shape (n,)
-        Indices into ``BASES``.
+        Basis (kind of evidence) of each point, as an index into ``BASES``.
     rows : array, shape (n,)
         Indices of dataset rows.  A point added between measured points has the index of the measured row before it.
     anywhere : bool

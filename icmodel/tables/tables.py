@@ -291,7 +291,8 @@ class Tables:
     A law may add private tables, whose names begin with ``_``.
 
     ``group``, ``first_cell``, ``cores``, ``switches`` and ``core_ratio`` have the shape (tables, configurations).
-    ``group`` is the surface to use, and ``first_cell`` the index of its first cell among the cells of all surfaces.
+    ``group`` is the number of the surface to use, counted from 1 in each table (0: none), and ``first_cell`` the index of
+    its first cell (payload interval) among the cells of all surfaces.
     ``cores`` and ``switches`` are the counts of the surface's rows (0 if not stated).  ``core_ratio`` is the core count
     of the rows divided by the requested count (1 if either is not stated).  ``limits`` (2, tables, protocols) are the
     least and greatest possible values of a metric.
