@@ -274,8 +274,8 @@ class Drawn(NamedTuple):
 class Shared:
     """Rows and payloads for two sets of tables of a request: its normal tables, and those of runs in overload.
 
-    ``request`` asks for all metrics of a prediction.  ``found`` maps each protocol to the dataset rows that a prediction uses.  ``knots``
-    are the payloads [B] at which every curve gets a point.
+    ``request`` asks for all metrics of a prediction.  ``found`` maps each protocol to the dataset rows that a prediction
+    uses.  ``knots`` are the payloads [B] at which every curve gets a point.
     """
 
     data: Dataset
