@@ -143,7 +143,7 @@ def found(name: str, find: Callable[[str], Any]) -> Any:
 @router.post(
     "/predict",
     responses=answers(PredictionSchema, *POSTED),
-    summary="Predict one stream: every metric, and why",
+    summary="Predict every metric of one stream, with the reasons",
 )
 async def predict(body: bodies.PredictBody, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel predict --json`."""
@@ -188,7 +188,7 @@ async def sweep(body: bodies.SweepBody, executor: SharedExecutor) -> Response:
 @router.post(
     "/compare",
     responses=answers(Comparison | Interconnects, *POSTED, 503),
-    summary="Compare datasets, protocols or variants; or a use case everywhere",
+    summary="Compare datasets, protocols or variants; or interconnects for a use case",
 )
 async def compare(body: bodies.CompareBody, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel compare --json`. With a use case, the output has a row for each interconnect."""
@@ -242,7 +242,7 @@ async def system(body: bodies.PredictSystemBody, executor: SharedExecutor) -> Re
 @router.post(
     "/system/check",
     responses=answers(CheckedSystem, *POSTED, 503),
-    summary="Check the text of a system",
+    summary="Check a system given as TOML text",
 )
 async def check_system(body: bodies.CheckBody, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel system check --json`."""
@@ -353,7 +353,7 @@ async def usecases(executor: SharedExecutor) -> Response:
 @router.get(
     "/usecases/{name}",
     responses=answers(UseCaseText, 404),
-    summary="Show a use case, with its text",
+    summary="Show a use case, with its TOML text",
 )
 async def show_usecase(name: UseCaseName, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel usecases show --json`, and the TOML text under `toml`."""
@@ -378,7 +378,9 @@ async def systems(executor: SharedExecutor) -> Response:
 
 
 @router.get(
-    "/systems/{name}", responses=answers(SystemText, 404), summary="Show a system, with its text"
+    "/systems/{name}",
+    responses=answers(SystemText, 404),
+    summary="Show a system, with its TOML text",
 )
 async def show_system(name: SystemName, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel system show --json`, and the TOML text under `toml`."""
@@ -395,7 +397,9 @@ async def validation(
     executor: SharedExecutor,
     variant: Annotated[str | None, Query(max_length=20)] = None,
     folds: Annotated[list[Kind], Query(max_length=8)] = [],  # noqa: B006
-    most: Annotated[int, Query(ge=1, le=100, description="Folds of each kind")] = 12,
+    most: Annotated[
+        int, Query(ge=1, le=100, description="Maximum number of folds of each kind")
+    ] = 12,
 ) -> Response:
     """Return the output of `icmodel validate --json` for a few folds.
 

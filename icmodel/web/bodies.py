@@ -162,7 +162,7 @@ class CompareBody(QuestionBody):
     protocol: Names = SEVERAL
     extrapolate: bool = EXTRAPOLATE
     usecase: Word | None = Field(None, description="Name of a bundled use case.")
-    toml: Toml | None = Field(None, description="Text of a use case, in place of a name.")
+    toml: Toml | None = Field(None, description="TOML text of a use case, in place of a name.")
     rates: Word | None = Field(
         None,
         description="Line rates of the interconnects; needs a use case.",
@@ -176,7 +176,7 @@ class EvaluateBody(Body):
     usecase: Word | None = Field(
         None, description="Name of a bundled use case.", examples=["imaging"]
     )
-    toml: Toml | None = Field(None, description="Text of a use case, in place of a name.")
+    toml: Toml | None = Field(None, description="TOML text of a use case, in place of a name.")
     dataset: Word = DATASET
     variant: Word | None = VARIANT
     candidate: Word | None = Field(None, description="Candidate that determines the verdict.")
@@ -194,7 +194,7 @@ class SystemBody(Body):
     )
     toml: Toml | None = Field(
         None,
-        description="Text of a system, in place of a name. Its datasets and use case must be bundled.",
+        description="TOML text of a system, in place of a name. Its datasets and use case must be bundled.",
     )
     dataset: Word | None = Field(None, description="Bundled dataset for all streams.")
     variant: Word | None = VARIANT

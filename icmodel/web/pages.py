@@ -103,7 +103,7 @@ class ValidationBody(Body):
 @router.post(
     "/answers",
     responses=statuses(Answers, *POSTED),
-    summary="Answer questions with texts, verdicts and reasons",
+    summary="Answer what-if questions: numbers as texts, verdicts and reasons",
 )
 async def answers(asked: QuestionsBody, executor: SharedExecutor) -> Answers:
     """Answer up to eight questions. A question without an answer gets the reason instead."""
@@ -114,7 +114,7 @@ async def answers(asked: QuestionsBody, executor: SharedExecutor) -> Answers:
 @router.post(
     "/curves",
     responses=statuses(Curves, *POSTED),
-    summary="Draw a metric along payload, load or cores",
+    summary="Predict the curve of a metric along payload, load or cores",
 )
 async def curves(asked: CurvesBody, executor: SharedExecutor) -> Curves:
     """Predict a metric along one parameter, with the benchmarked points."""
@@ -138,7 +138,7 @@ async def show_form(
 
 @router.post(
     "/usecase",
-    summary="Judge the text of a use case",
+    summary="Judge a use case given as TOML text",
     responses=statuses(UseCasePage | Refused, *POSTED, 503),
 )
 async def usecase(body: UseCaseBody, executor: SharedExecutor) -> Response:
@@ -149,7 +149,7 @@ async def usecase(body: UseCaseBody, executor: SharedExecutor) -> Response:
 
 @router.post(
     "/system",
-    summary="Predict the text of a system",
+    summary="Predict a system given as TOML text",
     responses=statuses(SystemPage | Refused, *POSTED, 503),
 )
 async def system(body: CheckBody, executor: SharedExecutor) -> Response:
