@@ -19,6 +19,15 @@ LATENCY = "latency_mean_s"
 AT_ONCE, CAPTURED = "message_latency_s", "message_latency_paced_s"
 """Names of the latency metrics of a whole message: for a complete message, and for one sent while it is captured."""
 MESSAGE_METRICS = (AT_ONCE, CAPTURED)
+SOCKET_PACKETS = 92
+"""Number of packets that the receive buffer of a socket holds (assumed).
+
+Linux reserves 212 992 B by default (``net.core.rmem_default``), and a full Ethernet packet takes 2304 B of memory.
+"""
+TOO_MANY = (
+    f"more than a socket of {SOCKET_PACKETS} packets holds: possibly no message arrives whole"
+)
+"""End of the reason why a message sent at once has no latency."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +111,11 @@ def message_latency(model: Model, prediction: Prediction, message: Message) -> d
             others_bps = (scenario.endpoints - 1) * most.value
             burst = model.predict(replace(scenario, rate_fps=None, other_goodput_bps=others_bps))
         goodput, loss = burst.metrics["goodput_bps"], burst.metrics.get("loss_rate")
-        found = {AT_ONCE: sent_at_once(message, scenario.payload_bytes, frame, goodput, loss)}
+        frames = scenario.endpoints * math.ceil(message.size_bytes / scenario.payload_bytes)
+        packets = frames * model.packets(scenario)
+        found = {
+            AT_ONCE: sent_at_once(message, scenario.payload_bytes, frame, goodput, loss, packets)
+        }
     if message.captured_s is not None:
         goodput, loss = metrics["goodput_bps"], metrics.get("loss_rate")
         found[CAPTURED] = as_captured(message, scenario.payload_bytes, frame, goodput, loss)
@@ -121,12 +134,14 @@ def sent_at_once(
     frame: Estimate,
     goodput: Estimate,
     loss: Estimate | None = None,
+    packets: float = math.inf,
 ) -> Estimate:
     """Latency of a message that is complete before it is sent [s].
 
     It is the latency of one frame, plus the time of the remaining bytes at the goodput of an unlimited sender.
 
-    The latency is absent if frames may be lost, or if the interval of the goodput reaches down to 0.
+    The packets that an unlimited sender loses wait in the receiver's socket, which holds `SOCKET_PACKETS`.  The latency
+    is absent if more packets may be lost, or if the interval of the goodput reaches down to 0.
 
     Parameters
     ----------
@@ -138,10 +153,13 @@ def sent_at_once(
         Latency of one frame [s].
     goodput, loss : Estimate
         Goodput [b/s] and loss rate of the stream at unlimited rate.
+    packets : float
+        Number of packets of the messages that all senders send at once.
     """
-    if loss is not None and not loss.absent and loss.high > 0:
-        share = units.format_ratio(loss.value, 2)
-        return absent(f"at unlimited rate {share} of the frames are lost: no message arrives whole")
+    waits = loss is not None and not loss.absent and loss.high > 0
+    if waits and loss is not None and loss.high * packets > SOCKET_PACKETS:
+        share = units.format_ratio(loss.high, 2)
+        return absent(f"at unlimited rate up to {share} of the frames are lost, {TOO_MANY}")
     for one in (frame, goodput):
         if one.absent:
             return one
@@ -160,8 +178,9 @@ def sent_at_once(
         f"latency of one frame, plus {units.format_bytes(max(message.size_bytes - payload_bytes, 0.0))} "
         f"at {units.format_bps(goodput.value, 4)}"
         f"{f'; {frame.why}' if math.isinf(high) and frame.why else ''}"
+        f"{f'; a socket of {SOCKET_PACKETS} packets holds what an unlimited sender loses' if waits else ''}"
     )
-    bases = (frame.basis, goodput.basis, "derived")
+    bases = (frame.basis, goodput.basis, "assumed" if waits else "derived")
     return Estimate(value, low, high, weakest(bases), why, bases)
 
 

@@ -421,6 +421,21 @@ def _measured_shared(told: Told) -> bool:
     return any((p.endpoints or 1) > 1 for p in rows if p.metric == "goodput_bps")
 
 
+def no_time_in_an_overloaded_line(told: Told) -> Iterator[Contradiction]:
+    """Nobody measured a request that arrives beside others who overload the line: its times are unknown."""
+    asked, rate = told.asked.columns, told.wire().link.line_rate_bps
+    if rate is None:
+        return
+    load = (told.request_bps + asked["other_goodput_bps"]) / rate
+    shared = (asked["endpoints"] > 1) & ~above(told.request_bps, told["goodput_bps"])
+    for name in told.metrics:
+        if name.startswith(("latency_", "rtt_")):
+            rule = "f a time beside others who overload the line"
+            yield from told.broken(
+                rule, shared & (load > 1 + 1e-9) & ~np.isnan(told[name]), **{name: told[name]}
+            )
+
+
 def _sane_share(told: Told, shared: Bools) -> Iterator[Contradiction]:
     """No more than alone; no artefact of a rule: at least a part of what a just share would be.
 
@@ -745,6 +760,7 @@ RULES: tuple[Rule, ...] = (
     packets_fit_frames,
     no_more_cores_are_busy_than_asked,
     more_of_others_never_gives_more,
+    no_time_in_an_overloaded_line,
     more_requested_never_gives_less,
     a_basis_is_of_its_rows,
     beyond_all_rows_is_extrapolated,

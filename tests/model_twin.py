@@ -711,9 +711,18 @@ class _Question:
             metrics["frames_per_s"] = self.measured_frames(flows)
         if self.corrected:
             put_in_order(metrics)
+        if value and self.line_overloaded() and not value.overloaded:
+            metrics.update({k: None for k in metrics if k.startswith(("latency_", "rtt_"))})
         return Answers(
             {k: self.finished(v) for k, v in metrics.items()}, self.bottleneck(value, flows)
         )
+
+    def line_overloaded(self) -> bool:
+        """All senders together request more than the line carries, whatever the others' payload."""
+        others, rate = self.asked.other_goodput_bps, self.link.line_rate_bps
+        if self.asked.endpoints == 1 or not others or rate is None:
+            return False
+        return self.request / self.bound + others / rate > 1 + CLOSE
 
     def flow_metrics(self, flows: tuple[Flow, Flow, Flow]) -> dict[str, Found | None]:
         reached = self.reached(flows[VALUE])

@@ -14,7 +14,10 @@ import pytest
 from icmodel.cli import main
 from icmodel.cli.against import changes_since
 from icmodel.errors import NetworkError
+from icmodel.message import AT_ONCE, Message, message_latency
+from icmodel.model import Model
 from icmodel.recommend import recommend
+from icmodel.scenario import scenario
 from icmodel.system import load, load_open, predict
 from icmodel.units import parse_bps
 from icmodel.usecase import evaluate
@@ -79,6 +82,55 @@ def test_every_door_answers_or_refuses_a_system_with_stated_devices_alike(
             assert parse_bps(text) == pytest.approx(goodput_bps, rel=1e-3)
         own = recommend(load_open(file)).own
         assert own.verdict == printed["verdict"]
+
+
+ONE_STREAM = """
+schema_version = 1
+name = "one"
+title = "one stream of messages over a direct link"
+source = "drawn"
+[[devices]]
+name = "a"
+dataset = "DATASET"
+[[devices]]
+name = "b"
+dataset = "DATASET"
+[[links]]
+between = ["a", "b"]
+rate = "RATE"
+[[streams]]
+name = "s"
+source = "a"
+sink = "b"
+protocol = "udp"
+payload = "PAYLOAD B"
+cores = CORES
+produces = { kind = "burst", period = "10 s", size = "SIZE B" }
+"""
+
+
+@pytest.mark.parametrize("frames", [2, 40, 93, 300, 2000, 20_000])
+@pytest.mark.parametrize("payload_bytes", [1000, 1472, 9000, 65_000])
+@pytest.mark.parametrize(
+    ("dataset", "rate", "cores"),
+    [("ethernet-10g-2012", "10 Gb/s", 4), ("lab-1g-2026", "1 Gb/s", 1)],
+)
+def test_a_message_that_an_unlimited_sender_may_lose_is_unknown_by_every_door(
+    tmp_path: Path, dataset: str, rate: str, cores: int, payload_bytes: int, frames: int
+) -> None:
+    """What is lost of an unlimited stream waits in a socket, or the message may not arrive whole."""
+    size = payload_bytes * frames
+    text = ONE_STREAM.replace("DATASET", dataset).replace("RATE", rate).replace("SIZE", str(size))
+    text = text.replace("PAYLOAD", str(payload_bytes)).replace("CORES", str(cores))
+    file = tmp_path / "own.toml"
+    file.write_text(text, encoding="utf-8")
+    of_system = predict(load(file)).streams["s"].message_times["latency_mean_s"]
+    asked = scenario(protocol="udp", payload_bytes=payload_bytes, rate_fps=frames / 10, cores=cores)
+    model = Model(dataset)
+    of_stream = message_latency(model, model.predict(asked), Message(size))[AT_ONCE]
+    assert of_stream.absent == of_system.absent
+    if not of_stream.absent:
+        assert of_stream.value <= of_system.value * (1 + 1e-9)  # a system adds frames that queue
 
 
 def assert_refused(

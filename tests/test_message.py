@@ -177,7 +177,7 @@ def test_a_message_that_is_asked_for_is_shown_also_if_its_latency_is_unknown(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """With loss at an unlimited rate no message is complete; the short answer gives the reason."""
-    words = ["predict", "--protocol", "udp", "--payload", "1448 B", "--message", "100 kB"]
+    words = ["predict", "--protocol", "udp", "--payload", "1448 B", "--message", "10 MB"]
     assert main(words) == 0
     shown = capsys.readouterr().out
     assert "whole message, sent at once  unknown" in shown

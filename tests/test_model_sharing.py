@@ -124,3 +124,29 @@ def test_the_more_is_offered_in_all_the_less_one_gets_and_never_nothing(
         metrics=["goodput_bps"],
     )
     assert (more.goodput_bps.values <= few * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("variant", ["appendix-h", "corrected", "hybrid"])
+def test_times_are_unknown_where_all_senders_together_overload_the_line(variant: str) -> None:
+    """A TCP stream has its share of a full line, but its frames wait among those of the others."""
+    model = Model(CENTRAL, variant)
+    question: dict[str, Any] = {
+        "payload": "1448 B",
+        "requested_goodput": "500 Mb/s",
+        "endpoints": 3,
+    }
+    free = model.predict(**question, other_goodput="5 Gb/s")
+    full = model.predict(**question, other_goodput="9.8 Gb/s")
+    assert (free.bottleneck, full.bottleneck) == ("request", "request")
+    assert free["latency_mean_s"].value > 0
+    times = [name for name in full if name.startswith(("latency_", "rtt_"))]
+    assert "latency_max_s" in times
+    assert all(full[name].absent for name in times)
+    because = "all senders together request more than the line carries"
+    assert full["latency_mean_s"].why == because
+    assert f"{because}: the latency is unknown" in full.notes
+
+
+def test_a_lone_sender_above_the_line_keeps_the_times_of_the_benchmark() -> None:
+    told = Model(CENTRAL).predict(payload="1448 B", requested_goodput="20 Gb/s")
+    assert told["latency_mean_s"].value > 0

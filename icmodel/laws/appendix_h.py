@@ -33,7 +33,7 @@ from icmodel.laws.metrics import (
     curve_rules,
     demand_columns,
     frames_per_s,
-    not_achieved_note,
+    latency_note,
     split,
     table_metrics,
     weakest,
@@ -335,4 +335,4 @@ def notes(
     """Write the notes that accompany the prediction of a single request."""
     if scenario.distance_m is not None:
         yield "appendix-h has no distance term, so the distance has no effect (erratum E19)"
-    yield from not_achieved_note(flow, scenario, UNLIMITED)
+    yield from latency_note(query, flow, scenario, UNLIMITED)

@@ -28,7 +28,7 @@ from icmodel import units
 from icmodel.arrays import Bools, Floats
 from icmodel.laws import corrected
 from icmodel.laws.appendix_h import CpuTime, per_core
-from icmodel.laws.flow import CLOSE, Flow, traversals
+from icmodel.laws.flow import CLOSE, LATENCIES, Flow, traversals
 from icmodel.laws.metrics import ASSUMED, BY_FLOW, DERIVED, UTILISATIONS, Bases, in_order, weakest
 from icmodel.scenario import Scenario
 from icmodel.tables import HIGH, LOW, VALUE, Frames, Load, Pace, TableQuery, Work, opposite
@@ -42,7 +42,6 @@ BUSY = UTILISATIONS
 """Names of the utilisation metrics of the sender's cores and of the receiver's cores."""
 CODE = ("", "_cores", "_process_cores", "_user")
 """Endings of the names of processing-time metrics that include the application's work."""
-TIMES = ("latency_", "rtt_")
 SPREAD = "_std_s"
 LEAST = "_min_s"
 
@@ -225,7 +224,7 @@ def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) ->
     slower = np.maximum(pace.without_bps[VALUE] / flow.goodput_bps[VALUE], 1.0)
     slower = np.where(behind, slower, 1.0)
     for name, value in found.items():
-        if not name.startswith(TIMES):
+        if not name.startswith(LATENCIES):
             continue
         ends = [value[VALUE] * slower]
         if query.ends == 3:
@@ -274,7 +273,7 @@ def with_rules(query: TableQuery, used: Bases) -> Bases:
         ([*BY_FLOW, *(name for name in names if name.endswith("_per_s"))], by_flow),
         (starting(names, BUSY[SENDER]), weakest((work.send_s > 0, DERIVED))),
         (starting(names, BUSY[RECEIVER]), weakest((work.recv_s > 0, DERIVED))),
-        (starting(names, TIMES), weakest((behind, ASSUMED))),
+        (starting(names, LATENCIES), weakest((behind, ASSUMED))),
         (starting(names, "rtt_"), weakest((work.send_s + work.recv_s > 0, DERIVED))),
     ]
     rules = dict(used.rules)

@@ -54,7 +54,7 @@ from icmodel.laws.metrics import (
     demand_columns,
     frames_per_s,
     in_order,
-    not_achieved_note,
+    latency_note,
     sharing_notes,
     split,
     table_metrics,
@@ -449,4 +449,4 @@ def notes(
     if above_theory(query, flow)[0]:
         yield "the benchmarked goodput is above theory's bound, so the prediction is clamped to the bound"
     yield from cores_notes(scenario, needed)
-    yield from not_achieved_note(flow, scenario, UNLIMITED)
+    yield from latency_note(query, flow, scenario, UNLIMITED)

@@ -23,6 +23,12 @@ The number of endpoints follows the prefix.
 """
 
 
+LATENCIES = ("latency_", "rtt_")
+"""Prefixes of the names of latencies and round trips."""
+LINE_OVERLOADED = "all senders together request more than the line carries"
+"""Reason why the latency of an achieved request is unknown; see :func:`latency_unknown`."""
+
+
 class Flow(NamedTuple):
     """Goodput [b/s], loss and load of n streams, as arrays (ends, n); the `ends` axis holds value, low and high.
 
@@ -137,6 +143,21 @@ def loss_lowers_goodput(query: TableQuery, flow: Flow) -> Bools:
     several = (query.q.endpoints > 1) & (query.q.other_goodput_bps > 0)
     lossy = flow.unlimited_loss[VALUE] > 0
     return np.asarray(several & flow.receiver_overloaded[VALUE] & lossy)
+
+
+def latency_unknown(query: TableQuery, flow: Flow) -> Bools:
+    """Mark achieved requests (n,) at an interface whose senders request more than its line carries.
+
+    The payload of the other senders is unknown, so they take at least the share ``other_goodput_bps`` / line rate of the
+    line.  The share of a marked stream covers its request.  But a queue forms that no benchmark of one sender contains,
+    so the latency is unknown.
+    """
+    q, line_rate_bps = query.q, query.tables.link.line_rate_bps
+    if line_rate_bps is None or not (q.endpoints > 1).any():
+        return np.zeros(len(q), dtype=bool)
+    used = q.requested_goodput_bps / q.frames.greatest_bps + q.other_goodput_bps / line_rate_bps
+    others = (q.endpoints > 1) & (q.other_goodput_bps > 0)
+    return np.asarray(others & ~flow.not_achieved[VALUE] & (used > 1 + CLOSE))
 
 
 # --- delays of the path ---------------------------------------------------------------------------

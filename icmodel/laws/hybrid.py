@@ -61,7 +61,7 @@ from icmodel.laws.metrics import (
     UNLIMITED,
     Bases,
     cores_notes,
-    not_achieved_note,
+    latency_note,
     sharing_notes,
 )
 from icmodel.laws.substitution import Rows, nearest_rows, with_places
@@ -548,7 +548,7 @@ def notes(
         yield "the fitted goodput is above theory's bound, so the prediction is clamped to the bound"
     if query.q.work is None:  # with application work, another note names the bottleneck
         yield from cores_notes(scenario, needed)
-    yield from not_achieved_note(flow, scenario, instead)
+    yield from latency_note(query, flow, scenario, instead)
 
 
 def overload_notes(

@@ -18,7 +18,13 @@ import numpy as np
 
 from icmodel.arrays import Bools, Codes, Floats, fast_where
 from icmodel.estimate import BASES
-from icmodel.laws.flow import Flow, loss_lowers_goodput, traversals
+from icmodel.laws.flow import (
+    LINE_OVERLOADED,
+    Flow,
+    latency_unknown,
+    loss_lowers_goodput,
+    traversals,
+)
 from icmodel.laws.substitution import other_cores
 from icmodel.scenario import Scenario
 from icmodel.tables import VALUE, Load, TableQuery, Tables
@@ -377,7 +383,9 @@ def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str
             )
 
 
-def not_achieved_note(flow: Flow, scenario: Scenario, instead: str) -> Iterator[str]:
-    """Write a note if the request is not achieved; ``instead`` says which runs the prediction uses."""
+def latency_note(query: TableQuery, flow: Flow, scenario: Scenario, instead: str) -> Iterator[str]:
+    """Write a note on the latency in overload; ``instead`` says which runs are used for an unachieved request."""
     if flow.not_achieved[VALUE, 0] and math.isfinite(scenario.requested_goodput_bps):
         yield f"the request is not achieved: {instead}"
+    elif latency_unknown(query, flow)[0]:
+        yield f"{LINE_OVERLOADED}: the latency is unknown"

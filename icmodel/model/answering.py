@@ -12,7 +12,7 @@ from icmodel.arrays import Bools, Codes, Floats
 from icmodel.dataset import Dataset
 from icmodel.estimate import BOTTLENECKS
 from icmodel.laws import Law, Prepared
-from icmodel.laws.flow import CLOSE, Flow
+from icmodel.laws.flow import CLOSE, LATENCIES, Flow, latency_unknown
 from icmodel.laws.metrics import ALWAYS, DEMAND, SENDER, UTILISATIONS, predicted, with_others
 from icmodel.tables import HIGH, LOW, VALUE, Questions, TableQuery
 
@@ -69,6 +69,10 @@ def answered(
     flow = law.flow(query)
     found = law.answers(query, flow, wanted)
     columns = {name: ends for name, ends in found.items() if name in wanted}
+    if (unknown := latency_unknown(query, flow)).any():
+        for name, ends in columns.items():
+            if name.startswith(LATENCIES):
+                columns[name] = np.where(unknown, np.nan, ends)
     if intervals and columns:
         every = np.stack(list(columns.values()))
         value, low, high = every[:, VALUE], every[:, LOW], every[:, HIGH]

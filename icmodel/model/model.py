@@ -388,6 +388,10 @@ class Model:
         switches = scenario.switches * (link.switch_latency_s or 0.0)
         return bits + (distance or 0.0) * (link.propagation_s_per_m or 0.0) + switches
 
+    def packets(self, scenario: Scenario) -> int:
+        """Number of packets of a frame that is sent alone; 1 if the dataset's interconnect has no theory."""
+        return int(self._wire(scenario).packets(np.array([float(scenario.payload_bytes)]))[0])
+
     def greatest_goodput_bps(self, scenario: Scenario) -> float | None:
         """Upper bound of the goodput by theory [b/s], equal for all variants; ``None`` if there is no bound.
 

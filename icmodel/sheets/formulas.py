@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from icmodel.laws.corrected_tables import BEST, LIMITED_LOSS
-from icmodel.laws.flow import CLOSE, SHARED, is_one_way, traversals
+from icmodel.laws.flow import CLOSE, LATENCIES, LINE_OVERLOADED, SHARED, is_one_way, traversals
 from icmodel.laws.metrics import (
     ASSUMED,
     BUSY,
@@ -484,6 +484,10 @@ def flow_steps(found: Lookup) -> Iterator[Step]:
             CLOSE=CLOSE,
         )
     yield from parse_steps("goodput", ANSWERED)
+    rate_bps = found.tables.link.line_rate_bps
+    overload = f"[request]/[greatest]+[others]/{rate_bps!r}>1+{CLOSE!r}"
+    unknown = f"=AND([endpoint count]>1,[others]>0,NOT([not achieved value]),{overload})"
+    yield Step("goodput", "latency unknown", unknown if rate_bps else "=FALSE")
     for end in ENDS:
         arriving = f"IF([sent {end}]=0,1-[overload loss {end}],[goodput {end}]/[sent {end}])"
         yield from parse_steps(LOSS, LOST_SHARE, end=end, arriving=arriving)
@@ -518,6 +522,8 @@ def metric_steps(found: Lookup, index: int, name: str) -> Iterator[Step]:
         unknown = f'{at_load}=""'
         if times and switch_s is None:
             unknown = f"OR({unknown},[switch count]>{rows})"
+        if name.startswith(LATENCIES):
+            unknown = f"OR({unknown},[latency unknown])"
         if end != "value":
             unknown = f'OR({unknown},[{name} value raw]="")'
         yield Step(name, f"{name} {end} raw", f'=IF({unknown},"",{number})')
@@ -690,4 +696,7 @@ def absent(found: Lookup, metric: str) -> str:
     outside = f'SUBSTITUTE(INDEX(k_outside,{place}),"{PAYLOAD}",[bytes])'
     behind = f'SUBSTITUTE(INDEX(k_absent_behind_switches,{place}),"{SWITCHES}",[switch count])'
     no_rows = f"IF([switch count]>0,{behind},INDEX(k_absent,{place}))"
+    if metric.startswith(LATENCIES):
+        unknown = f"AND(INDEX(k_surface,{place})>0,[latency unknown])"
+        no_rows = f"IF({unknown},{text(LINE_OVERLOADED)},{no_rows})"
     return f"IF(OR(INDEX(k_surface,{place})=0,{here}),{no_rows},{outside})"

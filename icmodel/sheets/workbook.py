@@ -19,7 +19,7 @@ from icmodel.documents import write
 from icmodel.errors import IcmodelError
 from icmodel.estimate import metric_name
 from icmodel.laws.corrected_tables import BEST
-from icmodel.laws.flow import traversals
+from icmodel.laws.flow import LINE_OVERLOADED, traversals
 from icmodel.laws.metrics import UTILISATIONS
 from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET, ROUNDING, UNDECIDED
@@ -390,6 +390,8 @@ class _Workbook:
         yield (
             f'IF({answered},IF({cell("loss lowers goodput")},{crowded},IF({endpoints}>2,{unequal},"")),"")'
         )
+        unknown = text(f"{LINE_OVERLOADED}: the latency is unknown. ")
+        yield f'IF(AND({answered},{cell("latency unknown")}),{unknown},"")'
         above = text(
             "the benchmarked goodput is above theory's bound, so the prediction is clamped to the bound. "
         )

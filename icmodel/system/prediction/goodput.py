@@ -17,6 +17,7 @@ import numpy as np
 from icmodel import units
 from icmodel.arrays import Ints
 from icmodel.estimate import BOTTLENECKS, Estimate, absent, limit_name
+from icmodel.message import SOCKET_PACKETS
 from icmodel.requirement import MET, NOT_MET, UNDECIDED
 from icmodel.system.network import SIDES, Stream, System
 from icmodel.system.prediction.answers import Answers
@@ -37,11 +38,6 @@ RECEIVED = re.compile("frames_per_s|packets_received_per_s|cpu_recv.*").fullmatc
 SENT = re.compile("sent_bps|packets_sent_per_s|cpu_send.*").fullmatch
 BY_WINDOW = "one window per round trip, taken as twice the latency of a single frame (assumed)"
 LOST = "{at} may drop frames if all senders send at once"
-SOCKET_PACKETS = 92
-"""Number of packets that the receive buffer of a socket holds (assumed).
-
-Linux reserves 212 992 B by default (``net.core.rmem_default``), and a full Ethernet packet takes 2304 B of memory.
-"""
 PORT_BITS = 8 * 100e3
 """Buffer of a switch's port whose buffer the file does not state [b] (assumed): that of a small switch."""
 
