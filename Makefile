@@ -40,8 +40,8 @@ LINTED_TESTS := cd calibration && RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/calibration/
 # The others test what users get.
 TESTS := $(CARGO) test --release --locked --test '*'
 
-.PHONY: help verdict test measure install develop system toolchain compiled probe check check-probe crate \
-	linted tests-compiled measured alone pytest format docs clean
+.PHONY: help verdict test measure measure-crate measure-alone measure-pytest install develop system toolchain compiled \
+	probe check check-probe crate linted tests-compiled measured alone pytest format docs clean
 
 help:
 	@echo 'make verdict   install icmodel into $(VENV) and judge both use cases on 10 Gb/s Ethernet'
@@ -130,17 +130,22 @@ tests-compiled: probe
 measured: toolchain
 	$(TESTS) measured::
 
-# Ignored tests of Rust that take minutes, and the benchmarks; nothing else may run.
-measure: toolchain develop
-	$(TESTS) -- --ignored --nocapture --test-threads=1
-	$(BIN)/python -m benchmarks.speed
-	$(BIN)/python -m benchmarks.accuracy
-	$(BIN)/python -m benchmarks.contradictions
-	$(BIN)/python -m benchmarks.bounds
-	$(BIN)/python -m benchmarks.recommend
-	$(BIN)/python -m benchmarks.systems
-	$(BIN)/python -m benchmarks.mutants
+# Ignored tests of Rust that take minutes, the benchmarks, and the long tests of Python; nothing else may run. Each part
+# runs even if another fails, and can be run by itself: make measure-bounds.
+BENCHMARKS := speed accuracy contradictions bounds recommend systems mutants
+measure: probe develop
+	@$(MAKE) --no-print-directory --keep-going -j1 measure-crate $(BENCHMARKS:%=measure-%) measure-alone measure-pytest
+
+measure-crate: toolchain
+	$(TESTS) --no-fail-fast -- --ignored --nocapture --test-threads=1
+
+$(BENCHMARKS:%=measure-%): measure-%: develop
+	$(BIN)/python -m benchmarks.$*
+
+measure-alone: probe develop
 	$(BIN)/python -m pytest -m 'alone and long'
+
+measure-pytest: probe develop
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m '(hypothesis or sampled or long) and not alone' --numprocesses 2
 
 # What measures in Python, with nothing beside it.
