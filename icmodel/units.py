@@ -166,7 +166,7 @@ def parse_bytes(text: str) -> int:
             f"the size {text!r} is not a whole number of bytes, but {float(exact):.12g} B: write {whole}"
         )
     if exact > _LARGEST_COUNT:
-        raise _refusal(_BYTES, text, "is too large")
+        raise _refusal(_BYTES, text, f"is too large (at most {_LARGEST_COUNT} B)")
     return exact.numerator
 
 

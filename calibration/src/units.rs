@@ -181,7 +181,7 @@ fn parse_f64(kind: &Kind, text: &str) -> Result<f64> {
 pub fn parse_bytes(text: &str) -> Result<u64> {
     match read(&BYTES, text)?.to_whole() {
         Ok(Some(bytes)) => Ok(bytes),
-        Ok(None) => Err(BYTES.refuse(text, "is too large")),
+        Ok(None) => Err(BYTES.refuse(text, "is too large (at most 9223372036854775807 B)")),
         Err(()) => Err(BYTES.refuse(text, "is not a whole number of bytes")),
     }
 }
