@@ -370,10 +370,10 @@ def _names(dotted: str) -> tuple[str, ...]:
 
 
 def _with_numbers(names: tuple[str, ...], counts: Counter[tuple[str, ...]]) -> Place:
-    """Return the path of the table that a header line, such as ``[[links]]``, begins.
+    """Return the path of the table that a header line begins: ``("links", 2)`` for the third ``[[links]]``.
 
-    ``names`` are the names in the header. ``counts`` has the number of headers ``[[names]]`` so far, from which the
-    table's number in its list follows.
+    ``names`` are the names in the header. ``counts`` maps the names of each list of tables to the number of its headers
+    so far, this one included.
     """
     place: list[int | str | None] = []
     for end, name in enumerate(names, start=1):

@@ -116,7 +116,8 @@ class _State:
     def _shares(self) -> tuple[Floats, Floats]:
         """Variance of the metric at n runs, (n,), and its reduction if one of m candidate runs is measured, (n, m).
 
-        The n runs are the runs with an undecided requirement on the metric; without such runs, the domain.
+        The n runs are those with an undecided requirement on the metric. If there are none, they are the runs at which
+        predictions should be accurate (``Purpose.domain``).
         """
         less = self._cross**2 / (np.maximum(np.diag(self._among), 0.0) + self._noise)
         return np.maximum(self._variance, 0.0), less

@@ -348,7 +348,13 @@ class _Result:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> _Result:
-        """Read the compared parts of a document. A damaged document raises KeyError, TypeError or ValueError."""
+        """Read the compared parts of a JSON answer of ``icmodel evaluate`` or ``icmodel system``.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If the document is damaged.
+        """
         verdict = document["verdict"]
         OUTCOMES.index(verdict)
         names: tuple[str, ...] = ("variants",)

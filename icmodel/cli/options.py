@@ -1,4 +1,4 @@
-"""Options of several commands: for questions, workers and reports. Also the text of a question."""
+"""Command-line options that several commands share: for questions, workers and reports."""
 
 from __future__ import annotations
 

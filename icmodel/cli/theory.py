@@ -121,8 +121,8 @@ def with_framing(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
 def limits_by_theory() -> None:
     """Compute the limits of the wire: packets, wire bits, goodput, send interval and latency.
 
-    The limits hold for any host. A payload is aligned if its last packet is full. For a range of payloads
-    without a number of values ("64 B..9 kB"), the command takes all aligned payloads in the range.
+    The limits hold for any host. "64 B..9 kB:25" means 25 payloads at equal distances. Without ":25", the
+    range means all its aligned payloads. A payload is aligned if its last packet is full.
 
     \b
     icmodel theory ethernet --protocol udp --payload "1472 B, 1473 B"
@@ -261,7 +261,8 @@ class Link:
     def payloads(self, text: str) -> tuple[int, ...]:
         """Parse a list or a range of payloads, and return the payloads [B].
 
-        A range without a number of values stands for its aligned payloads, whose last packet is full.
+        The range ``64 B..9 kB:25`` means 25 payloads at equal distances.  Without ``:25``, the range means all its
+        aligned payloads, whose last packet is full.
         """
         from icmodel.sweep import range_values
 

@@ -211,12 +211,12 @@ def _mixed(predicted: Floats, weights: Floats) -> tuple[Floats, Floats]:
 def _lean(
     row_weights: Floats, plain: Floats, unsure: Floats | float, constants: Constants
 ) -> Floats:
-    """Log of the factor by which predicted maxima are lowered at each site, (n,).
+    """Log of the divisor by which the predictions of a maximum are lowered, at n sites, (n,).
 
-    The result is ln cosh(e), where e is the standard error of the blend at nearby rows.  The true
-    value is assumed to be a factor exp(e) above or below the blend, with equal probability.  The
-    harmonic mean of both cases is 1 / cosh(e) times the blend.  Errors of 10 % lower a value by
-    0.5 %, and errors of a factor of 3 lower it by 40 %.
+    The divisor is cosh(e), where e is the standard error of log predictions at nearby rows.
+    The true value is assumed to be a factor exp(e) above or below the prediction, with equal
+    probability.  The harmonic mean of both cases is 1 / cosh(e) times the prediction.  Errors of 10 %
+    lower a value by 0.5 %, and errors of a factor of 3 lower it by 40 %.
     """
     typical = _typical(row_weights, np.abs(plain)[None], constants.root)[:, 0]
     error = PER_TYPICAL * typical * unsure

@@ -591,10 +591,10 @@ def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
 def _pieces(sites: Sites) -> list[Ints]:
     """Split the rows of a fit into pieces of at most ``MOST_ROWS`` rows, as arrays of row indices.
 
-    The time of a likelihood grows with the cube of the rows, so it is computed for each piece.  Rows
-    with equal labels stay in one piece; more than ``MOST_ROWS`` such rows are cut into interleaved
-    parts.  From more than ``MOST_PIECES`` pieces, that number is chosen at equal distances; the other
-    pieces are not used.
+    The likelihood is computed for each piece, since its time grows with the cube of the number of rows.
+    Rows with equal labels stay in one piece.  If there are more than ``MOST_ROWS`` such rows, they are
+    divided over k pieces, and each piece gets every k-th row.  If there are more than ``MOST_PIECES``
+    pieces, only ``MOST_PIECES`` of them, evenly spaced, are used.
     """
     cut: list[list[int]] = [[]]
     for rows in sites.by_configuration.values():

@@ -367,9 +367,10 @@ class Saturated:
     ) -> Floats:
         """Scale a statistic of the latency from the dataset's own wire to the slower wire.
 
+        The own latency times the own rate is the number of bytes buffered on the dataset's own wire.
         For a high quantile or the maximum, the high of the interval includes a stall of the hosts as
-        long as on the dataset's own wire.  For another statistic, the high is at least the latency of
-        buffers with the same content as on that wire.
+        long as on the dataset's own wire.  For another statistic, the high is at least the time in which
+        the slower wire sends the bytes buffered on the dataset's own wire.
 
         Parameters
         ----------

@@ -112,7 +112,7 @@ class Modelled:
     shares: Floats
 
     def take(self, where: Ints) -> Modelled:
-        """Select the predictions at the sites with the given indices."""
+        """Select the predictions at the given indices of sites (payload, load and labels)."""
         return Modelled(self.log_time[where], self.shares[where])
 
 

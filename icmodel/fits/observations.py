@@ -1,4 +1,8 @@
-"""Measured rows of one metric as arrays: sites, values, uncertainty, and their regimes of load."""
+"""Measured rows of one metric as arrays: sites, values and uncertainty.
+
+A site is a combination of payload, load and labels.  One label is the regime of the load: unlimited,
+limited, overload or unstated.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +140,7 @@ class Sites:
 
     @cached_property
     def by_protocol(self) -> dict[str, Ints]:
-        """Indices of the sites of each protocol."""
+        """Indices of the sites (combinations of payload, load and labels) of each protocol."""
         return {name: where for (name,), where in _by_labels(self.labels[:, :1]).items()}
 
     @cached_property
@@ -227,8 +231,9 @@ def label(
 ) -> Label:
     """Make the label of a measured row, a tuple of strings.
 
-    The strings are protocol, options (defaults for empty cells), counts, whether there is a payload,
-    and the regime of the load.  If ``options`` are given, they replace the options of the row.
+    The strings are protocol, options (defaults for empty cells), four axes, whether there is a
+    payload, and ``regime``, such as unlimited or overload.  The axes are cores, switches, endpoints
+    and the goodput of other endpoints.  If ``options`` are given, they replace the options of the row.
     """
     own = dict(zip(data.option_axes, point.options, strict=True)) if options is None else options
     values = (own.get(axis) or data.option_defaults[axis] for axis in data.option_axes)

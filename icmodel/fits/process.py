@@ -245,7 +245,10 @@ class ProtocolProcesses:
     def _predicted(
         self, quantity: Callable[[Process, Modelled, Floats], Floats], crosses: Sequence[Cross]
     ) -> Floats:
-        """Evaluate a quantity, such as the log time, at each site by the process of its part."""
+        """Evaluate a quantity, such as the log time, at each site (payload, load and labels).
+
+        Each part of the rows has its own Gaussian process.  A site is evaluated by the process of its part.
+        """
         found = np.empty(sum(len(cross.where) for cross in crosses))
         for cross in crosses:
             process = self.parts[cross.name].process

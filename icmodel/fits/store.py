@@ -167,7 +167,7 @@ class Kept:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Number of metrics, and number of curves."""
+        """Number of metrics with a stored fit, and number of stored curves."""
         return len(self.metrics), len(self.curves)
 
     def add(self, other: Kept) -> None:

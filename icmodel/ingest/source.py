@@ -334,9 +334,10 @@ def plain(text: str) -> list[str]:
 
 
 def named_apart(text: str) -> list[str]:
-    """Separate lines by source, if most lines begin with a name and a colon; clean the text of each with `plain`.
+    """Separate the lines of several sources, and return one text for each, cleaned by `plain`.
 
-    Otherwise the beginning that all lines share is removed. If they share none, the list is empty.
+    If most lines begin with a name and a colon, the name is the source of the line. Otherwise all lines have one
+    source, and the beginning that they share is removed. If they share no beginning, the list is empty.
     """
     lines = text.split("\n")
     filled = [line for line in lines if line.strip()]

@@ -168,9 +168,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Row of a comparison: one link, the source that decides, and the other sources.
+    """Row of a comparison: one link, the source that decides its verdict, and the other sources.
 
-    ``silent`` lists the datasets of the link that cannot answer, each with the reason.
+    A source is a dataset of the link, or theory alone. ``silent`` lists the datasets of the link that cannot answer,
+    each with the reason.
     """
 
     link: Link

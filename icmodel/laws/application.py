@@ -100,6 +100,8 @@ def paced(query: TableQuery) -> TableQuery:
 def end_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
     """Compute the greatest throughput [b/s] of one host whose cores also do the application's work, (ends, n).
 
+    The axis ``ends`` holds value, low and high end of the interval, or only the value.
+
     Parameters
     ----------
     query : TableQuery

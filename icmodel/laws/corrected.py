@@ -142,9 +142,10 @@ def sent_and_received_rates(
 
 
 def reached(query: TableQuery, benchmarked: Floats) -> Floats:
-    """Widen intervals of benchmarked goodputs (tables, ends, n) [b/s] at core counts that were not measured.
+    """Widen the intervals of benchmarked goodputs [b/s] at core counts that were not measured.
 
-    Value, low and high are at most the bound of the wire.
+    The array ``benchmarked`` (tables, ends, n) has value, low and high on the axis ``ends``. All three are limited to
+    the bound of the wire.
     """
     tables = [BEST] * len(benchmarked)
     found = widened(query, tables, benchmarked)
@@ -177,9 +178,10 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 
 
 def cpu(query: TableQuery, metrics: Sequence[str], spent: Floats) -> Floats:
-    """Widen the intervals of processing times (metrics, ends, n) for core counts that were not measured.
+    """Widen the intervals of processing times at core counts that were not measured.
 
-    The busy cores of a single process are limited to the requested cores.
+    The array ``spent`` (metrics, ends, n) has value, low and high on the axis ``ends``.  The busy cores of a single
+    process are limited to the requested cores.
     """
     value = widened(query, metrics, spent).copy()
     counted = query.q.cores  # 0 if the dataset states none
@@ -322,7 +324,10 @@ def composed(
 
 
 def by_loss(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """Predict the wanted metrics of sent and lost frames, arrays (ends, n); NaN if the loss is unknown."""
+    """Predict those of the wanted metrics that depend on loss: sent rate, shortfall and loss rate.
+
+    Each array (ends, n) has value, low and high on the axis ``ends``; NaN if the loss is unknown.
+    """
     found = dict[str, Floats]()
     if "sent_bps" in wanted or "shortfall_bps" in wanted:
         request, sent_bps = query.q.requested_goodput_bps, sent(query, flow)

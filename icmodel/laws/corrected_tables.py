@@ -1,12 +1,15 @@
-"""Tables of the law `corrected`: made of unchanged dataset rows, with the errata corrected; and packet rates.
+"""Look-up tables of the law `corrected`, made from dataset rows; `hybrid` uses the same functions on fitted curves.
 
 Each metric has a table.  Further tables hold the best goodput of all loads, the loss at limited loads, and the goodput
-of a stream that shares its interface.  A load is not achieved at a payload if the best goodput there is lower.  Then the
-curve of this load is not used at this payload (erratum E14).  E1 to E19 are the errata of IC2012
-(docs/background/errata.md).  `hybrid` uses the same functions on fitted curves.
+of a stream that shares its interface.
 
-Below capacity, two frames share no packet.  At its limit, a stream fills its packets at every frame size (IC2012
-§6.1.1).  A *multiple* is the packet count of a host divided by theory's packet count for the same frames.
+E1 to E19 are the errata of IC2012 (docs/background/errata.md), which this law corrects.  One is E14: if the best goodput
+at a payload is lower than a load, the hosts do not achieve this load.  The curve of the load is then not used at this
+payload.
+
+Metrics of packets have tables of multiples.  A *multiple* is the packet count of a host divided by theory's packet count
+for the same frames.  Theory counts packets in two ways (IC2012 §6.1.1): at a load below capacity, two frames share no
+packet; at capacity, a stream fills its packets whatever the frame size.
 """
 
 from __future__ import annotations

@@ -272,9 +272,10 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """Rows and payloads for two sets of tables of a request: its normal tables, and those of runs in overload.
+    """Rows and payloads from which the tables of a request are made.
 
-    ``request`` asks for all metrics of a prediction.  ``found`` maps each protocol to the dataset rows that a prediction
+    There are two sets of tables: the normal ones, and those of runs in overload.  ``request`` asks for all metrics of a
+    prediction.  ``found`` maps each protocol to the dataset rows that a prediction
     uses.  ``knots`` are the payloads [B] at which every curve gets a point.
     """
 

@@ -77,7 +77,7 @@ def predicted(own: Collection[str]) -> tuple[str, ...]:
 
 
 def table_metrics(tables: Tables) -> tuple[str, ...]:
-    """Names of the metrics that have a look-up table, without throughput, loss, and tables for internal use."""
+    """Names of all metrics with a look-up table, except metrics of throughput and loss, and internal tables."""
     return _without_private(tuple(tables.metrics))
 
 

@@ -79,7 +79,10 @@ def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Ro
 
 
 def with_places(data: Dataset, found: Mapping[str, Rows]) -> list[Row]:
-    """List the chosen rows of all protocols, protocol by protocol; each row has its index in the dataset."""
+    """List the chosen rows of all protocols, in the order of the dataset's protocols.
+
+    Each listed row has its index in the dataset.
+    """
     index = {id(point): k for k, point in enumerate(data.points)}
     return [
         Row(index[id(point)], point)

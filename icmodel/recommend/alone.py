@@ -77,7 +77,10 @@ def _without_name(part: Device | Switch | Link) -> str:
 
 
 def with_variant(stream: Stream, table: Streams, variant: Variant) -> Stream:
-    """Copy a stream of a table with the protocol, payload, rate, cores and priority of a variant."""
+    """Copy a stream; protocol, payload, rate, cores and priority of the copy are those of a variant.
+
+    ``table`` is the ``[[streams]]`` table of the system file that describes the stream.
+    """
     return replace(
         stream,
         producer=table.produces.producer(variant.payload_bytes),

@@ -188,7 +188,7 @@ class Parameter:
     change: Change
 
     def text(self, option: object) -> str:
-        """Convert an option of this parameter to text, with its unit."""
+        """Convert one of the possible values (`options`) of this parameter to text, with its unit."""
         kind = self.name.rpartition(".")[2]
         if kind == "rate" and isinstance(option, float):
             return units.format_bps(option)

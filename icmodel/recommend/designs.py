@@ -77,7 +77,7 @@ class Counts:
 
     @property
     def exhaustive(self) -> bool:
-        """Whether each design was scored, or left out in favour of a design that is at least as good."""
+        """Whether the search covers all designs; false if some were left out only because they differ too much."""
         return not self.far
 
 
@@ -240,16 +240,18 @@ def _count(picks: Sequence[Picks]) -> int:
 
 
 def _within_limit(left: Sequence[Picks], most: int) -> tuple[list[list[Picks]], int | None]:
-    """Pick the designs that change the fewest tables of streams: at most ``most`` designs, over all networks.
+    """Pick at most ``most`` designs: those that change the fewest ``[[streams]]`` tables of the system file.
 
-    If there are several tables, designs that change only one are always picked, even if there are more than ``most``.
+    A network has several tables of streams, and a design has one variant for each table. The limit ``most`` counts the
+    designs of all networks together. If there are several tables, all designs that change only one table are picked,
+    even if there are more than ``most``.
 
     Returns
     -------
     picks : list
         For each network, the picked sets of designs.
     tables : int or None
-        Greatest number of changed tables in a picked design; ``None`` if all designs are picked.
+        Number of tables that a picked design may change; ``None`` if all designs are picked.
     """
     if _count(left) <= most:
         return [[pick] for pick in left], None

@@ -45,7 +45,8 @@ class Scores:
     network : array of int (designs,)
         Index of the network.
     variants : array of int (designs, tables)
-        Index of the variant of each table of streams.
+        For each ``[[streams]]`` table of the system file, the index of its variant (choice of protocol, payload, rate,
+        cores and priority).
     outcomes : array of int (designs,)
         Best outcome that a full prediction of the design can have: 0 met, 1 undecided, 2 not met.
     objectives : array (designs, objectives)
@@ -82,14 +83,14 @@ def ordered(scores: Scores) -> Scores:
 
 
 def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Scores:
-    """Score all designs of a network: every combination of the variants of its tables.
+    """Score all designs of a network: every combination of the variants of its tables of streams.
 
     Parameters
     ----------
     number : int
         Index of the network.
     tables : sequence of TableLoads
-        For each table of streams, the scores of its variants.
+        For each ``[[streams]]`` table of the system file, the scores of its variants.
     """
     system = network.system
     sizes = [len(table.variants) for table in tables]
@@ -170,7 +171,9 @@ GOODPUT = "goodput_bps"
 
 @dataclass(frozen=True, slots=True)
 class TableLoads:
-    """Scores of each variant of a table of streams: loads of resources, cores, latency and outcomes.
+    """Scores of each variant of one ``[[streams]]`` table of the system file, as arrays.
+
+    A variant is a choice of protocol, payload, rate, cores and priority for all streams of the table.
 
     Parameters
     ----------

@@ -220,7 +220,7 @@ def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
 def stated_times(found: SystemPrediction, stream: str) -> StatedTimes:
     """Return the latency and core time that the system file states for the source and the sink of a stream.
 
-    Ends without a stated latency are missing in ``ends`` of the result.
+    The field ``ends`` of the result holds only the devices, source or sink, that state a latency.
     """
     one = found.system.streams[stream]
     return StatedTimes(one, found.system.stating_devices(one))

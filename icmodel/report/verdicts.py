@@ -396,7 +396,7 @@ def about(finding: Finding) -> str:
 
 
 def ground_text(datasets: Iterable[str], states_devices: bool) -> str:
-    """Return the evidence behind an answer as text: its datasets, or theory without any.
+    """Return the evidence behind an answer as text: the names of its datasets, or "theory alone" if it used none.
 
     Parameters
     ----------

@@ -130,10 +130,10 @@ def add_estimate(
 def ground_rows(
     document: Mapping[str, Any], stated: Mapping[Cell, Cell]
 ) -> Iterator[tuple[Cell, ...]]:
-    """Yield the datasets of an answer with their checksums, and each requirement with its stated source.
+    """Yield the rows of the sheet ``sources`` of an answer that lists no used dataset rows.
 
-    If the document lists no used dataset rows, these rows become the sheet ``sources``. An evaluation has one dataset; a
-    system has any number.
+    They are the datasets with their checksums, then each requirement with its stated source. An evaluation has one
+    dataset; a system has any number.
     """
     own, datasets = document.get("dataset"), document.get("datasets")
     if isinstance(own, Mapping):

@@ -496,7 +496,9 @@ def flow_steps(found: Lookup) -> Iterator[Step]:
 
 
 def metric_steps(found: Lookup, index: int, name: str) -> Iterator[Step]:
-    """Yield the formulas for value, low and high of a metric at the achieved load, such as ``latency_mean_s low raw``.
+    """Yield the columns of formulas for value, low and high of a metric at the achieved load.
+
+    A column is named after metric and end, such as ``latency_mean_s low raw``.
 
     `ordered_steps` applies further limits to them. Latencies get the delay of further switches and of the cable. CPU loads are converted to the cores of the question.
     """

@@ -338,7 +338,7 @@ class Block:
             raise _first_refusal(model, self.axes, question, grid) or refusal from None
 
     def labelled(self, answers: xarray.Dataset) -> xarray.Dataset:
-        """Add the labels and units of the block's axes to its answers."""
+        """Add the coordinates of the block's axes, and the units of its metrics, to the answers of a block."""
         columns = {str(name): one.to_numpy().reshape(-1) for name, one in answers.data_vars.items()}
         return Grid(self.axes).labelled(columns, answers)
 

@@ -211,9 +211,9 @@ def range_values(
 
 
 def spaced_values(name: str, item: str, first: float, last: float, how: str) -> list[float]:
-    """Return the values of a range that ends in ``:N`` or ``:Nlog``.
+    """Return the N values of a range: ``:N`` at its end means equal distances, and ``:Nlog`` equal ratios.
 
-    Payloads and counts are rounded to whole numbers.
+    ``how`` is this end of the range.  Payloads and counts are rounded to whole numbers.
     """
     match = _HOW.fullmatch(how.strip())
     count = int(match["count"]) if match else 0

@@ -336,7 +336,10 @@ def dataset_header(name: str) -> DatasetHeader:
 
 
 def headers_of(system: System) -> tuple[Mapping[str, DatasetHeader], tuple[PartFault, ...]]:
-    """Headers of the datasets that links and devices name, and a fault for each missing dataset."""
+    """Read the headers (dataset.toml) of all datasets that links and devices name.
+
+    Returns the headers by name, and a fault for each dataset that cannot be read.
+    """
     named: dict[str | None, tuple[str, Place]] = {
         link.dataset: (f"the link {link.name}", ("links", link.group))
         for link in system.links.values()

@@ -228,11 +228,13 @@ class Places(NamedTuple):
     def fill(
         self, found: Surfaces, constant: Floats, change: Floats, basis: Codes | int, rows: Ints
     ) -> None:
-        """Write coefficients, bases and rows into the selected elements of the surfaces ``found``.
+        """Write coefficients, bases and dataset rows into the n selected elements of the surfaces ``found``.
 
-        A surface is ``constant + change * dr``, where ``dr`` is the load minus the load level below it.  ``constant``
-        and ``change`` (3, 3, n) are polynomial terms in payload, each for value, low and high.  ``basis`` has the shape
-        (2, 2, n).  ``rows`` has the shape (2, n) if one curve gives the elements, and (4, n) if two curves do.
+        An element is one interval of payload and of load, on one surface.  There the metric is ``constant + change *
+        dr``, where ``dr`` is the load minus the load level below it.  ``constant`` and ``change`` (3, 3, n) are the
+        three polynomial coefficients in payload, each for value, low and high.  ``basis`` (2, 2, n) is the kind of
+        evidence, with the axes of `Surfaces.basis`.  ``rows`` has the shape (2, n) if one curve gives the elements, and
+        (4, n) if two curves do.
         """
         coefficients = found.coefficients.reshape(6, 3, -1)
         coefficients[:3, :, self.at] = constant

@@ -287,7 +287,8 @@ def _by_configuration(
 ) -> Curves:
     """Make curves from the rows of one metric, grouped by configuration and load.
 
-    With ``errors``, the curves have intervals.
+    The intervals of the curves follow from ``errors``, the interpolation errors of the metric. If it is ``None``, low
+    and high equal the value.
     """
     groups: dict[tuple[Configuration, float], list[Row]] = {}
     for row in rows:

@@ -41,9 +41,9 @@ class Load(NamedTuple):
         return Load(self.slot[:1], above, self.limited[:1])
 
     def of_values(self) -> Load:
-        """Select the loads at which values are looked up, (n,), from the loads for value, low and high, (3, n).
+        """Select the loads for the value, (n,), from the loads for value, low and high, (3, n).
 
-        Loads of shape (n,) stay unchanged.
+        If the three have the same load, the shape is (n,), and the loads stay unchanged.
         """
         if self.slot.ndim == 1:
             return self
@@ -116,7 +116,7 @@ class TableQuery:
 
     @cached_property
     def unlimited(self) -> Load:
-        """Unlimited load of each request, (n,)."""
+        """Load for looking up each request at unlimited rate, whatever rate it requests, (n,)."""
         size = len(self.q)
         slot = np.full(size, len(self.tables.axes.loads) + 1)
         return Load(slot, None, np.zeros(size, dtype=bool))
@@ -443,7 +443,8 @@ class Pace(NamedTuple):
 
     ``requested_goodput_bps`` (n,) is the request before the work limits it.  ``without_bps`` (ends, n) is the goodput
     without any work.  ``sender_bps`` and ``receiver_bps`` (ends, n) are the greatest goodputs that the cores of sender
-    and receiver can process.  A limit is infinite if the application adds no work at that host.
+    and receiver can process; infinite if the application adds no work at that host.  The axis ``ends`` holds value, low
+    and high end of the interval, or only the value.
 
     ``by_sender`` and ``by_receiver`` (n,) mark the streams whose bottleneck is the work at the sender or at the
     receiver.  ``known`` (2, n) marks whether rows state the utilisation of sender and receiver.

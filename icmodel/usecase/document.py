@@ -135,10 +135,11 @@ class ImageStream(Produced):
 
 
 class SampleStream(Produced):
-    """A stream of samples that must all arrive within a time limit; a device handles a number of samples.
+    """A stream of samples that must all arrive within a time limit.
 
-    ``connections`` is the number of connections that share the samples. ``imbalance`` is the excess of the busiest
-    connection over an even share: 100 % means twice the even share.
+    In ``sends`` and ``receives`` of a device, the number for this stream counts samples. ``connections`` is the number
+    of connections that share the samples. ``imbalance`` is the excess of the busiest connection over an even share:
+    100 % means twice the even share.
     """
 
     kind: Literal["samples"]
@@ -351,7 +352,10 @@ class UseCase(Document):
                 seen.add(name)
 
     def placed_limits(self) -> Iterator[tuple[Limit, Place]]:
-        """Yield each requirement and reading with its path of keys in the file, such as ("requirements", 0)."""
+        """Yield each limit of the file with its path of keys, such as ("requirements", 0).
+
+        Limits are the requirements, and the readings (alternative interpretations of requirements).
+        """
         for part in ("requirements", "readings"):
             for number, limit in enumerate(getattr(self, part)):
                 yield limit, (part, number)

@@ -290,11 +290,12 @@ def shared_interface(
     found: Mapping[str, Interfaces],
     derived: Derivations,
 ) -> SharedInterface | None:
-    """Return the interface on a stream's path whose other streams need most goodput.
+    """Find the interface at which a stream meets the most goodput of other streams.
 
-    Interfaces of a sending device count only if it has fewer than its streams need. If the scenario states only
-    ``endpoints``, the others are taken for streams of the same name. The result is ``None`` if the stream is alone at
-    its interfaces, or if the scenario states both ``endpoints`` and ``other_goodput``.
+    Receiving interfaces are searched. The interfaces of a sender are searched only if the sender has fewer interfaces
+    than its streams need. If the scenario states the number of streams at the interface (``endpoints``) but not their
+    goodput, all of them are assumed to be streams of the same name. The result is ``None`` if the stream shares no
+    interface, or if the scenario states both ``endpoints`` and ``other_goodput``.
     """
     question = candidate.scenarios[stream]
     if question.endpoints is not None and question.other_goodput_bps is not None:

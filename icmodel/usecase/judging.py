@@ -109,7 +109,10 @@ class Criterion:
 
 
 def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: Model) -> Finding:
-    """Judge one requirement of a candidate by the prediction of its stream; without one, by the bounds of theory."""
+    """Judge one requirement of a candidate by the prediction of its stream.
+
+    If the dataset cannot predict the stream, the requirement is judged by the bounds of theory.
+    """
     requirement, metric, stream = criterion.requirement, criterion.limit.metric, criterion.stream
     device, streams = criterion.limit.device or "", criterion.streams
     answer = answers.get(stream)

@@ -249,7 +249,10 @@ def partition(
 
 
 def regions(parts: Partition, outcome: Outcome) -> Iterator[str]:
-    """Yield the names of the regions in which a test row lies: one for each rule, such as its protocol and its load."""
+    """Yield the names of the regions in which a test row lies, such as ``protocol tcp`` or ``load not limited``.
+
+    Each rule of `Partition` that applies to the row gives one name.
+    """
     data, point = parts.data, outcome.point
     if len(data.protocols) > 1:
         yield f"protocol {point.protocol}"

@@ -266,9 +266,11 @@ class Plan:
 
     @cached_property
     def parts(self) -> Sequence[Folds | tuple[Fold, ...]]:
-        """Folds of this kind: one sequence for all metrics, or one for each metric if folds leave out breaks.
+        """Folds of this kind, as one sequence for all metrics together, or one for each metric.
 
-        It is empty if there is nothing to leave out.
+        There is one for each metric if the folds leave out the points next to packet breaks, since each metric has its
+        own. A packet break is a payload above which a frame needs one more packet. The result is empty if there is
+        nothing to leave out.
         """
         data, chosen, asked = self.data, self.chosen, self.asked
         if not chosen:

@@ -239,10 +239,10 @@ class Queue:
 
     @cached_property
     def longest_waits(self) -> list[list[tuple[float, float]]]:
-        """For each service curve, points of the arrival curve at which bits wait long: pairs of time [s] and bits [b].
+        """For each service curve, one or two points of the arrival curve, as pairs of time [s] and bits [b].
 
-        The first point is the burst. If the service curve has one piece, a second point follows: the point with the
-        longest wait of all.
+        The first point is the burst. If the service curve has one piece, a second point follows: the point whose
+        bits wait longest. The wait at each point is a lower limit of the longest wait.
         """
         points = self.arrival.breakpoints()
         return [

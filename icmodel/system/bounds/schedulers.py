@@ -314,7 +314,8 @@ def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traff
 def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) -> Openings:
     """Find the intervals of a gate cycle in which a class can start frames, as pairs of start and end [s].
 
-    A packet of a lower class at the start, and the longest own packet at the end, are subtracted.
+    Each interval begins later than the gate opens, by the time of a packet of a lower class that may still be on the
+    line. It ends earlier than the gate closes, by the time of the longest own packet.
     """
     is_open = [own in window.open for window in windows]
     if all(is_open):

@@ -168,8 +168,8 @@ def _goodput_by_theory(
 ) -> Estimate:
     """Goodput of a stream without a dataset, before stated buffers.
 
-    Devices that both state their latency pass all that the network passes. Otherwise the links give
-    only an upper limit.
+    If source and sink both state their latency, they are assumed to process all frames. The goodput is
+    then the stream's share of the network. Otherwise the share is only an upper limit.
 
     Parameters
     ----------
@@ -286,7 +286,10 @@ def after_buffer(goodput: Estimate, loss: BufferLoss | None) -> Estimate:
 
 
 class LossAtOnce(NamedTuple):
-    """Greatest fraction of a stream's data that a port or host drops while messages are sent at once, and its name."""
+    """Greatest loss of a stream at one port or host while streams send whole messages at the same moment.
+
+    ``ratio`` is the dropped fraction of the stream's data, and ``at`` the name of the port or host.
+    """
 
     ratio: float = 0.0
     at: str = ""

@@ -90,10 +90,10 @@ def path_times(
 ) -> tuple[PathTimes, ...]:
     """Work out the path times of every stream, in the order of the system.
 
-    The time added for switches is the difference between the latency stated in the system file and the latency of the
-    dataset's switches. The time to store packets is added only as far as it differs between the two paths.
-    Token buckets store nothing. So this time is 0 if token buckets replace the lines both in the system and in the
-    dataset's measurement.
+    The latency of a dataset includes the switches on the path where it was measured. So the time added for switches is
+    the latency stated in the system file, minus the latency of the dataset's switches. Likewise, the time added to store
+    packets is that on the stream's path, minus that on the measured path. It is 0 if token buckets replace the lines of
+    both paths, since token buckets store nothing.
     """
     measured = _MeasuredPath.by_stream(questions)
     known: dict[tuple[_Path, _MeasuredPath | None], PathTimes] = {}
@@ -304,10 +304,11 @@ class _Path:
 
     @property
     def behind_bytes(self) -> float:
-        """Payload of full frames that take as long on the lines as all frames of a message except the first [B].
+        """Payload of a message behind its first frame, counted by time on the lines [B].
 
-        It may exceed the real payload of these frames, since a short last frame has all its headers, and at least the
-        minimum size of a packet.
+        A short last frame takes more time per byte than a full frame, since it has all its headers, and at least the
+        minimum size of a packet. So the result is the payload of as many full frames, or parts of one, as take the same
+        time. It is at least the real payload.
         """
         left = max(self.message_bytes - self.payload_bytes, 0.0)
         if not left:
