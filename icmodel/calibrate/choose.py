@@ -357,9 +357,9 @@ def within_capacity(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[R
 def near_saturation(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
     """Choose two runs just below saturation on each curve of limited load; their payloads need not be in the grid.
 
-    Latency and CPU utilisation are steepest just below saturation.  All runs of a curve have the same load; the runs
-    with the least payloads saturate.  The first chosen run has the least payload from which on no run saturates.  The
-    payload of the second is `INSIDE` times as large.
+    Latency and CPU utilisation are steepest just below saturation.  A curve has runs of equal load and different
+    payloads.  Small payloads saturate the hosts.  The first chosen payload is the least one such that neither it nor
+    any greater payload saturates them.  The second is `INSIDE` times as large, at most the curve's greatest payload.
     """
     if GOODPUT not in known:
         return []

@@ -228,7 +228,10 @@ class Dataset:
 
     @cached_property
     def held(self) -> Mapping[str, Mapping[str, Held]]:
-        """Lowest coverage of the model's intervals by variant and metric, over the kinds of folds in `coverage`."""
+        """Lowest coverage (share of left-out rows inside their intervals) by model variant and metric.
+
+        `coverage` has a coverage for each kind of fold, a rule for leaving rows out; the kind with the lowest counts.
+        """
         return {variant: least_held(kinds) for variant, kinds in self.coverage.items()}
 
     @cached_property

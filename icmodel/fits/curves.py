@@ -116,9 +116,11 @@ def _left_out(curves: Sequence[_Curve], log_time: Floats) -> Floats:
 
 
 def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
-    """Predict log times at log payloads ``at`` by each method, (methods, ..., payloads).
+    """Predict log times at the log payloads ``at`` (..., payloads) by each method of `METHODS`.
 
-    ``points`` are as in `_Curve`, and ``modelled`` is the cost model's log time at the payloads.
+    The result has the shape (methods, ..., payloads).  ``points`` (3, ..., n) holds the log payloads,
+    log times and cost model's log times of the n points of each curve.  ``modelled`` (..., payloads) is
+    the cost model's log time at the log payloads ``at``.
     """
     x, y, own = points
     off, where = y - own, place(x, at)

@@ -260,7 +260,11 @@ class Fitter:
         return FittedMetric(found, measure, over, theory, mean)
 
     def _mean_of(self, metric: str, measure: Quantity) -> FittedMetric | None:
-        """Fit of the mean latency, if the metric is a greatest latency; otherwise ``None``."""
+        """Fit of the mean latency, for a metric that is a greatest latency; otherwise ``None``.
+
+        It is needed since the greatest latency minus the mean is fitted.  The result is also ``None`` if
+        the dataset has no mean latency, or if it is fitted as another quantity.
+        """
         if MAXIMUM not in metric:
             return None
         name = metric.replace(MAXIMUM, "_mean_")

@@ -166,9 +166,10 @@ class MeasuredSites:
         self._own_positions = self._positions(sites, left_out=True)
 
     def distances(self, sites: Sites) -> Distances:
-        """Compute the distances of sites (left) from the measured rows (right).
+        """Compute the distances of sites (left axis) from the measured rows (right axis).
 
-        If the sites differ only in payload, ``offered`` and ``differ`` have a single row.
+        If the sites differ only in payload, their distances in load and labels are equal.  Then the
+        matrices ``offered`` and ``differ`` of the result have a single row for all sites.
         """
         payload, offered, throughput, packets = _axes(sites)
         rows = 1 if len(sites.by_curve) == 1 else len(sites)
@@ -366,12 +367,11 @@ class Covariance:
         self.values += self._rest
 
     def slopes(self, outer: Floats) -> Floats:
-        """Gradient of Σ ``outer`` × covariance, summed over pairs, by the log of each parameter.
+        """Gradient of the sum Σ ``outer`` × covariance over all pairs of sites, by the log of each parameter.
 
-        ``outer`` holds a factor for each pair.
-
-        The result (parameters,) has the order of `Kernel.numbers`; its entry for the noise is 0.
-        All distances must have the full shape, one number for each pair.
+        ``outer`` holds a factor for each pair.  The result (parameters,) has the order of
+        `Kernel.numbers`; its entry for the noise is 0.  All distances must have a number for each
+        pair: a single row that stands for equal rows is not allowed.
         """
         kernel, distances = self.kernel, self._distances
         falling = self._falling if kernel.form == JOINED else distances.along(self._falling)
@@ -395,14 +395,18 @@ class Covariance:
         return np.array([*found.values(), *labels.values()])
 
     def _differing(self) -> list[Group]:
-        """Label comparisons of the kernel in which at least one pair of sites differs."""
+        """Comparisons of labels (such as the protocols of two sites) in which at least one pair of sites differs.
+
+        The other comparisons of the kernel have the distance 0 for all pairs.
+        """
         return [group for group in self.kernel.label_distances if group in self._distances.differ]
 
 
 def variance(kernel: Kernel, shares: Floats) -> Floats:
-    """Prior variance of the process at each site, without noise.
+    """Prior variance of the Gaussian process at each site, (sites,), without noise.
 
-    ``shares`` (sites, costs) are the fractions of each cost in the modelled time.
+    ``shares`` (sites, costs) holds, for each cost of the cost model (such as the cost per byte), its
+    fraction of the modelled time.
     """
     squares = np.sum(shares**2, axis=1)
     own = kernel.costs * squares + kernel.level if kernel.form == PRODUCT else 0.0

@@ -46,8 +46,9 @@ NOT_POSITIVE = 1e10
 class Hyperparameters:
     """Hyperparameters of a fit: the kind of its cost model, and the kernels of its Gaussian processes.
 
-    ``kernels`` holds one mapping for each of the fit's ``DESIGNS``.  Its keys are the parts of the rows
-    that have a process of their own (one protocol, or all rows).
+    A fit has several Gaussian processes of different design: cost model, and form of the kernel.
+    ``kernels`` holds one mapping for each design (`icmodel.fits.fit.DESIGNS`).  It maps a part of the
+    rows (one protocol, or all rows) to the kernel of the process for this part.
     """
 
     mechanism: str
@@ -179,9 +180,11 @@ def rounded(number: float) -> float:
 def negative_log_likelihood(kernel: Kernel, piece: Piece) -> tuple[float, Floats]:
     """Negative log marginal likelihood of a piece, without the constant term, and its gradient.
 
-    The gradient (parameters,) is taken by the logs of the kernel's parameters:
-    ½ Σ (K⁻¹ − w wᵀ) ∘ dK, w = K⁻¹ r (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for
-    Machine Learning, 2006, eq. 5.9).
+    A piece is a group of rows with its own covariance matrix K, noise included; r are the rows'
+    residuals.  The gradient (parameters,) is taken by the log of each kernel parameter.  It is the sum
+    of all elements of ½ (K⁻¹ − w wᵀ) ∘ dK, with w = K⁻¹ r, the derivative dK of K, and the
+    element-wise product ∘ (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine
+    Learning, 2006, eq. 5.9).
     """
     count = len(piece.residual)
     covariance = Covariance(kernel, piece.distances, piece.shares)

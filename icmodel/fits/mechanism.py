@@ -81,7 +81,8 @@ class WorkCosts(NamedTuple):
     """Costs of a cost model of the kind ``work``, for metrics such as the utilisation.
 
     The predicted value is ``constant`` + frames per second × (``per_frame`` + ``per_byte`` × payload +
-    ``per_packet`` × packets), with costs in s, s/B and s.
+    ``per_packet`` × packets).  ``per_frame`` and ``per_packet`` are in s, ``per_byte`` is in s/B, and
+    ``constant`` has no unit.
     """
 
     constant: float

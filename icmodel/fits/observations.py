@@ -120,8 +120,9 @@ class Sites:
     a lone frame, and ``least_packets`` the count in a stream of full packets.  ``wire_s`` is the
     time of a lone frame on the wire [s], and ``least_s`` the least time between frames [s].
 
-    The columns of ``labels`` are protocol, options, counts, whether there is a payload, and the
-    regime of the load (such as unlimited, limited or overload).  Sites with equal labels belong to
+    The columns of ``labels`` are protocol, options, counts (of cores, switches and endpoints) with the
+    other endpoints' goodput, whether there is a payload, and the regime of the load (such as
+    unlimited, limited or overload).  Sites with equal labels belong to
     one configuration, and differ only in payload and load.
     """
 

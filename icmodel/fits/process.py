@@ -88,7 +88,10 @@ class Process:
         return np.asarray(modelled.log_time + self.scale * (cross @ self.representer_weights))
 
     def deviation(self, modelled: Modelled, cross: Floats) -> Floats:
-        """Standard deviation of a new row's log time at m sites, given ``cross`` (m, n)."""
+        """Standard deviation of the log time of a new row at m sites, (m,).
+
+        ``cross`` (m, n) is the covariance between the sites and the n measured rows.
+        """
         known = np.sum((cross @ self.inverse) * cross, axis=1)
         unknown = variance(self.kernel, modelled.shares) - known
         return np.asarray(self.scale * np.sqrt(np.maximum(unknown, 0.0) + self.kernel.noise))

@@ -251,7 +251,7 @@ class Refiner:
         return self._cached_sites[key]
 
     def _label(self, curve: Curve, regime: str, where: Where) -> Label:
-        """Make the label (protocol, options, counts and regime) of the sites of a curve."""
+        """Make the label that all sites of a curve share: protocol, options, counts of cores etc., and regime of the load."""
         first = self.data.points[int(curve.rows[0])]
         return label(self.data, first, regime, where.options)
 

@@ -113,7 +113,8 @@ class KeptMetric:
     """Stored fit of one metric: its hyperparameters, and numbers for people who read the file.
 
     These numbers are costs and weights.  ``costs`` are the costs of the cost model by protocol, in the
-    order of `Mechanism.costs`.  ``weights`` are the mean weights of the candidates over the rows.
+    order of `Mechanism.costs`.  A fit blends several candidates (alternative predictors); ``weights``
+    has the mean weight of each candidate over the rows, by its name.
     """
 
     hyperparameters: Hyperparameters

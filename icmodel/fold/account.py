@@ -276,7 +276,10 @@ def _line_rate(records: Sequence[Record], document: Mapping[str, object]) -> Ite
 
 
 def _excess_bps(record: Record, link: Mapping[str, Any]) -> float:
-    """Goodput of a run minus line rate and token bucket burst [b/s]; negative if the goodput is lower."""
+    """Goodput of a run minus the greatest possible goodput [b/s]; above 0, the run or the line rate is wrong.
+
+    The greatest possible goodput is the line rate, plus the burst of the link's token bucket divided by the run time.
+    """
     known = record.document.settings.get("duration_s")
     seconds = known if isinstance(known, int | float) and known > 0 else 1.0
     at_once = 8 * link.get("burst_bytes", 0.0) / seconds

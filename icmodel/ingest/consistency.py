@@ -415,13 +415,20 @@ def _agreed_slip(
 ) -> Slip | None:
     """Find the typical unit mistake that explains the deviations of a file; ``None`` if there is none.
 
-    ``deviations`` are those of all numbers of the file that belong to one family (bits, time or count). ``steady`` are
-    those of them that exceed the scatter of the other files, and fit some unit mistake. The mistake is the one that
-    fits the median ratio of ``steady``, if at least the share `AGREE` of ``deviations`` has about this ratio.
+    Parameters
+    ----------
+    deviations
+        Deviations of all numbers in the file that belong to one family (bits, time or count). The ratio of a deviation
+        is the number divided by the value expected from the other files.
+    steady
+        The deviations that exceed the scatter of the other files and fit some unit mistake. Their median ratio
+        decides the mistake. At least the share `AGREE` of all ``deviations`` must have about this ratio.
+    of
+        The family.
 
-    A factor of 2 may be a mistake (a whole round trip taken for half), or a run may really be twice as slow. So it
-    counts only if other files have the same payloads, and all numbers deviate in the direction of the usual mistake
-    (not `is_rare_trip`).
+    A ratio of 2 is no sure mistake: a whole round trip may be given as half of one, or the run is twice as slow. So
+    this mistake counts only if other files have the same payloads, and all ratios have the direction of the usual
+    mistake (see `is_rare_trip`).
     """
     if not steady:
         return None

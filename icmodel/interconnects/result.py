@@ -320,7 +320,11 @@ class Ranked:
 
     @property
     def kind(self) -> str:
-        """Class of the row: ``carries``, ``hosts open``, ``hosts fail`` or ``impossible``."""
+        """Class of the row: whether wire and hosts of this link meet the use case.
+
+        ``carries``: they meet it. ``hosts open``: it is undecided. ``hosts fail``: the hosts do not meet it.
+        ``impossible``: theory proves that no hosts can meet it on this wire.
+        """
         return class_of(self.row)
 
     @property

@@ -64,7 +64,8 @@ def law(data: Dataset, fitting: object = None) -> Law:
 def prepare(data: Dataset, request: TableRequest) -> Prepared:
     """Make the look-up tables of every metric from the dataset's unchanged rows.
 
-    If the dataset lists the payloads that the program of the thesis reads, only rows at these payloads are used.
+    The original program of the thesis IC2012 reads only some payloads.  If the dataset lists them, only rows at these
+    payloads are used.
 
     Raises
     ------
@@ -262,8 +263,8 @@ def loss(query: TableQuery, flow: Flow) -> Floats:
 def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
     """Mark the requests whose loss rate is unknown, as a boolean mask (n,).
 
-    The loss rate is unknown if loss was never measured, if the protocol is direct Ethernet (IC2012 erratum E10), or if
-    the goodput is unknown.
+    The loss rate is unknown if loss was never measured, if the protocol is direct Ethernet (E10, an erratum of the
+    thesis IC2012), or if the goodput is unknown.
     """
     direct = np.array([name == "ethernet" for name in query.tables.axes.protocols])
     missing = np.isnan(query.values(["loss_rate"], query.unlimited)[0])

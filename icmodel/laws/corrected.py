@@ -1,6 +1,6 @@
-"""Variant `corrected`: IC2012 Appendix H with its errata corrected, in the same order of steps.
+"""Variant `corrected`: the model in Appendix H of the thesis IC2012, with its errors (errata) corrected.
 
-E1 to E19 are these errata (docs/background/errata.md).  Unchanged steps are imported from `appendix_h`.
+The steps keep their order.  E1 to E19 are the errata (docs/background/errata.md).  Unchanged steps are imported from `appendix_h`.
 Numbers are arrays (ends, n) or (metrics, ends, n); the `ends` axis holds value, low and high.
 """
 

@@ -147,9 +147,11 @@ def achieved(best: Curves, key: Configuration) -> Curve | None:
 
 
 def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration) -> Bools | None:
-    """Mark the payloads at which the load of each curve is achieved, as a mask (limited loads, payload intervals).
+    """Mark the payload intervals in which the offered load of a curve is achieved, as a mask.
 
-    If the best goodput is unknown, the mask is ``None``: each load counts as achieved.
+    The shape is (curves, payload intervals), for the curves of limited load, ascending in load.  A load is achieved if
+    the best goodput at the payload reaches it.  If the best goodput is unknown, the mask is ``None``: each load counts
+    as achieved.
     """
     reached = achieved(best, key)
     if reached is None:

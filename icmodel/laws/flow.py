@@ -91,10 +91,12 @@ def fair_share(
     unlimited_loss: Floats,
     able_bps: Floats,
 ) -> Floats:
-    """Compute each stream's share of the goodput that a receiver accepts from several senders, (ends, n) [b/s].
+    """Compute each stream's share of the goodput that a receiver accepts from several senders [b/s].
 
-    The share is max(receiver − others, receiver / endpoints).  It is exactly max-min fair for one other stream, and for
-    several equal other streams (IC2012 erratum E2).  A receiver that loses frames does not distinguish senders, so each
+    The result has the shape (ends, n): value, low and high for n requests.  The share is
+    max(receiver − others, receiver / endpoints): ``receiver_bps``, the goodput that the other senders request, and the
+    number of senders.  It is exactly max-min fair for one other stream, and for several equal other streams (E2, an
+    erratum of the thesis IC2012).  A receiver that loses frames does not distinguish senders, so each
     share is then proportional to the offered load (assumed).  Shares measured at the requested number of endpoints
     replace receiver / endpoints.  If the stream was never measured alone, only measured shares are used.
 

@@ -460,8 +460,9 @@ def overload_answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> 
 def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
     """Compute the processing time of the host's cores at the measured core count, (metrics, ends, n).
 
-    Above the highest measured load, the processing time grows in proportion to the load, at most to the time at the
-    unlimited load.  The high of the interval is the high at the unlimited load (IC2012 erratum E15).
+    The axis `ends` holds value, low and high.  Above the highest measured load, value and low grow in proportion to the
+    load, at most to those at the unlimited load.  The high is then the high at the unlimited load (E15, an erratum of
+    the thesis IC2012).
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request, top = query.q.requested_goodput_bps, fast_where(top_load == 0, np.inf, top_load)

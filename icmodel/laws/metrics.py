@@ -83,7 +83,7 @@ def table_metrics(tables: Tables) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _without_private(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Remove the names of private tables, and of the metrics of throughput and loss."""
+    """Remove the metrics of throughput and loss, and tables for internal use (their names begin with ``_``)."""
     return tuple(name for name in names if not name.startswith(PRIVATE) and name not in BY_FLOW)
 
 
@@ -109,9 +109,10 @@ def split(
 
 
 def busy_cores(query: TableQuery, utilisations: Sequence[str], found: Floats) -> dict[str, Floats]:
-    """Return utilisations (metrics, ends, n) as named columns, with columns of busy cores (IC2012 erratum E6).
+    """Return utilisations as columns by name, and add the columns of busy cores (E6, an erratum of the thesis IC2012).
 
-    Busy cores = utilisation × requested cores.  If busy cores have a table of their own, they are left out here.
+    ``found`` has the shape (metrics, ends, n); the ends are value, low and high.  Busy cores are utilisation × requested
+    cores.  A metric whose busy cores were measured gets no such column, since they have a look-up table of their own.
     """
     columns = dict(zip(utilisations, found, strict=True))
     for name in utilisations:

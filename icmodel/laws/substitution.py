@@ -130,9 +130,10 @@ def other_cores(query: TableQuery, tables: Sequence[str]) -> Bools:
 
 
 def widened(query: TableQuery, tables: Sequence[str], found: Floats) -> Floats:
-    """Widen the intervals of numbers (tables, ends, n) that come from rows at another core count than requested.
+    """Widen the intervals of looked-up numbers that come from rows at another core count than requested.
 
-    The intervals stay within the limits that the source states.
+    ``found`` has the shape (tables, ends, n): a look-up table for each name in ``tables``, then value, low and high, then
+    the n requests.  The intervals stay within the limits that the dataset's source states.
     """
     if query.ends == 1 or not (beyond := unmeasured(query)).any():
         return found

@@ -370,5 +370,9 @@ def _front_of(designs: tuple[Checked, ...]) -> tuple[Checked, ...]:
 
 
 def _by_objectives(design: Checked) -> tuple[object, ...]:
-    """Sort key of designs: least CPU first, then the least other objectives, then the texts of the choices."""
+    """Sort key of designs: the least CPU load comes first.
+
+    Among equal CPU loads, the other objectives decide in turn, each with the least value first. Designs that are still
+    equal are in alphabetical order of their choices.
+    """
     return design.objectives, sorted(design.chosen.items())

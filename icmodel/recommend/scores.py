@@ -362,9 +362,10 @@ def device_limits(system: System) -> tuple[tuple[int, str], ...]:
 def _device_shares(
     system: System, streams: Sequence[Stream], alone: AlonePredictions, place: Ints, sending: Bools
 ) -> Floats:
-    """For each requirement on a device, sum the parts of its metric that the streams of a table cause.
+    """CPU utilisation that the streams of one table of the system file add to each device with a requirement.
 
-    The metric is a CPU utilisation. The result is an array (variants, requirements, 2): low and high end of each sum.
+    The result is an array (variants, requirements, 2): low and high end of the added utilisation. A variant is a choice
+    for the streams of the table, such as protocol and payload. ``requirements`` are those on the CPU of a device.
     """
     limits = device_limits(system)
     found = np.zeros((place.shape[1], len(limits), 2))

@@ -338,11 +338,11 @@ def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
 
 
 def _evaluated(terms: Floats, past: Floats, load: Floats | float) -> Floats:
-    """Evaluate polynomials of payload and load.
+    """Evaluate the polynomials c0 + c1·past + c2·past² + (c3 + c4·past + c5·past²)·load.
 
     ``past`` [B] is the payload above the start of its payload interval. ``load`` [b/s] is the load above the start of
-    its load interval. The shape of ``terms`` is (6, 3, load intervals, surfaces, payload intervals): coefficients, each
-    for value, low and high.
+    its load interval. ``terms`` has the shape (6, 3, load intervals, surfaces, payload intervals): c0 to c5, each for
+    value, low and high.
     """
     fixed = terms[0] + past * (terms[1] + past * terms[2])
     return np.asarray(fixed + load * (terms[3] + past * (terms[4] + past * terms[5])))

@@ -418,7 +418,10 @@ def fabrics_of_other_kinds(
 def route_headers(
     system: System, stream: Stream, headers: Mapping[str, DatasetHeader]
 ) -> list[DatasetHeader] | None:
-    """Headers of the datasets on a stream's route; None if one is missing or does not fit its link's interconnect."""
+    """Headers (id, links and protocols) of the datasets that the links on a stream's route name, each once.
+
+    None if a dataset has no header in ``headers``, or was measured on another interconnect than that of the link.
+    """
     found = dict[str, DatasetHeader]()
     for link in system.links_of(stream):
         if link.dataset is None:

@@ -216,7 +216,11 @@ class Places(NamedTuple):
 
     @classmethod
     def where(cls, wanted: Bools, floors: Floats) -> Places:
-        """Collect the flat indices of the elements that ``wanted`` (slots, surfaces, cells) marks as true."""
+        """Select the elements that the mask ``wanted`` (slots, surfaces, cells) marks as true.
+
+        Slots are load intervals, and cells are payload intervals.  ``floors`` (slots,) is the lower level [b/s] of each
+        load interval.
+        """
         index = np.flatnonzero(wanted)
         _, surfaces, cells = wanted.shape
         return cls(index, index % cells, floors[index // (surfaces * cells)])
@@ -311,10 +315,10 @@ def _extend_payloads(found: Surfaces, least: Floats, most: Floats) -> None:
 
 
 def _around_one(terms: Floats) -> Floats:
-    """Polynomial terms of a surface at load 0 under the rule ``one``, from the terms of its lowest load.
+    """Polynomial terms at load 0 for a ratio, which approaches 1 as the load approaches 0 (rule ``one``).
 
-    The value becomes 1, and low and high are shifted by the same amount.  If the previous low was lower, or the previous
-    high was higher, it is kept.
+    They are made from ``terms``, those at the lowest measured load.  The value becomes 1, and low and high are shifted by
+    the same amount.  If this narrows the interval on one side, the low or high of the lowest load is kept.
     """
     found: Floats = terms - terms[:, [VALUE]]
     found[0] += 1.0
@@ -359,9 +363,10 @@ class Cells(NamedTuple):
     inside: Bools
 
     def at(self, curve: Ints, cell: Ints) -> Cells:
-        """Select the terms of n pairs of a curve and a payload cell.
+        """Select the polynomial terms of n pairs: a curve, and a payload interval (cell).
 
-        In the result, an axis of length n replaces the axes of curves and cells.
+        ``curve`` and ``cell`` (n,) are the indices of each pair.  The arrays of the result have one axis of length n in
+        place of the two axes of curves and cells.
         """
         place = curve * self.inside.shape[1] + cell
         terms = self.terms.reshape(3, 3, -1).take(place, axis=2)

@@ -64,7 +64,10 @@ class InterpolationErrors(NamedTuple):
         return np.where(np.isnan(half), fallback, half)
 
     def between(self, payload_bytes: Floats, value: Floats) -> Floats:
-        """Half-width of the interpolation error in the middle between neighbouring points of a curve, (n − 1,)."""
+        """Half-width of the interpolation error in the middle of each gap of a curve, (n − 1,).
+
+        A gap lies between two neighbouring points of the n points of the curve.
+        """
         x, y = payload_bytes, value
         level = (self._level(y)[:-1] + self._level(y)[1:]) / 2
         if len(x) < 3:

@@ -154,7 +154,7 @@ class TableQuery:
         return found
 
     def unlimited_highs(self, metrics: Sequence[str]) -> Floats:
-        """Look up the highs of the intervals of several metrics at the unlimited load, (metrics, n)."""
+        """Look up the high ends of several metrics' 90 % intervals for senders without a rate limit, (metrics, n)."""
         found: Floats = self._polynomial(metrics, self.unlimited, ENDS[HIGH:])[:, 0]
         np.minimum(found, self.limits(metrics)[1], out=found)
         return found
@@ -322,9 +322,10 @@ class TableQuery:
     # --- places -------------------------------------------------------------------------------
 
     def _start(self, metrics: tuple[str, ...]) -> Ints:
-        """Index of each request's payload interval (cell) in the packed tables, less the table's ``offset``.
+        """Index of each request's payload interval (cell) in the joint arrays of all tables, minus a table's offset.
 
-        The shape is (patterns, 1, n), since tables of one pattern differ only in ``offset``; see `Chosen`.
+        Tables of equal layout (one pattern) differ only in their offset, the index of their first cell.  So the result
+        has a row for each pattern, not for each table: (patterns, 1, n).  See `Chosen`.
         """
         if metrics not in self._starts:
             first = self._of_configuration(self.tables.chosen(metrics).first_cell)
@@ -338,7 +339,10 @@ class TableQuery:
         return (self._start(names)[chosen.pattern] + chosen.offset)[:, 0]
 
     def _places(self, metrics: Sequence[str], load: Load) -> Ints:
-        """Index of the polynomial coefficients of each metric and request in the packed tables, (metrics, n)."""
+        """Index at which the joint arrays of all tables (`Packed`) hold each metric's polynomial for each request.
+
+        The shape is (metrics, n).  The index follows from the request's payload interval and load interval.
+        """
         return self._cells(metrics) + load.of_values().slot * self.tables.packed.cells
 
 
@@ -410,7 +414,10 @@ class Frames:
 
     @cached_property
     def lone_s(self) -> Floats:
-        """Least time from the first to the last bit of each question's lone frame [s], (n,)."""
+        """Least time that each question's frame takes on the wire if it is sent alone [s], (n,).
+
+        The time runs from the first to the last bit of the frame.
+        """
         return self._column(4)
 
     def take(self, where: Ints) -> Frames:

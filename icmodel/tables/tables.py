@@ -35,7 +35,10 @@ load, and a cell is a payload interval.
 
 
 class Axes(NamedTuple):
-    """Axes that all look-up tables with the same dataset and options share; ``knots`` are payloads [B]."""
+    """Axes that all look-up tables of one dataset at the same options share.
+
+    ``knots`` are the payloads [B] and ``loads`` the load levels [b/s] between which the tables interpolate.
+    """
 
     protocols: tuple[str, ...]
     cores: tuple[int, ...]
@@ -223,7 +226,7 @@ class Packed(NamedTuple):
 
     @classmethod
     def of(cls, surfaces: Sequence[Surfaces], axes: Axes) -> Packed:
-        """Pack the surfaces (coefficients) of several look-up tables one after another into joint arrays."""
+        """Join the coefficients of several look-up tables (``surfaces``, one element per table) in the given order."""
         every = [no_surfaces(1, axes.cells, axes.slots), *surfaces]
         count = sum(len(one.top_load) for one in every)
         linear = np.empty((4, 3, axes.slots, count, axes.cells))

@@ -46,10 +46,10 @@ class Interfaces:
     def shared(
         self, stream: str, loads: tuple[Load, ...], derived: Derivations
     ) -> SharedInterface | None:
-        """Return the interface that carries the stream, and whose other streams need most goodput.
+        """Find the busiest of the interfaces that carry a stream: its other streams need the most goodput.
 
-        ``loads`` has the number of streams by name of each interface: ``received`` or ``sent``. The result is ``None``
-        if no interface carries the stream.
+        ``loads`` is either `received` or `sent`. Each element describes one interface: the names of the streams that it
+        receives or sends, each with their number. The result is ``None`` if no interface carries the stream.
         """
         busiest = max(
             (load for load in loads if stream in load),

@@ -179,10 +179,11 @@ def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: 
 def of_last_frame(
     latency: Estimate, goodput: Estimate, samples_bytes: float, scenario: Scenario
 ) -> Estimate:
-    """Return the time until all samples of a connection have arrived.
+    """Return the time until the last frame with samples of one cycle has arrived.
 
-    It is the latency of a frame plus the time from the first frame to the last: the bits of all frames but the first,
-    divided by the predicted ``goodput``. If one frame holds the samples, the result is ``latency``.
+    A connection sends ``samples_bytes`` in each cycle, in frames of the scenario's payload. The first frame arrives
+    after ``latency``. The time from the first frame to the last is added: 8 × payload × (frames − 1) / ``goodput``.
+    If one frame holds all samples, the result is ``latency``.
     """
     frames = math.ceil(samples_bytes / scenario.payload_bytes)
     if frames <= 1 or math.isnan(latency.low):

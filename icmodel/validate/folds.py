@@ -166,8 +166,9 @@ def leave_break_sizes_out(
 ) -> Folds:
     """Make a fold for each protocol and packet break; the fold leaves out the two payloads next to the break.
 
-    The payloads are left out of all curves of the protocol. `leave_a_break_out` leaves them out of one curve only, so a
-    model may learn the break from similar curves.
+    A packet break is a payload above which a frame needs one more packet. The two payloads are the last measured one up
+    to the break, and the first one above it. They are left out of all curves of the protocol. In contrast,
+    `leave_a_break_out` leaves them out of one curve only, so a model may learn the break from similar curves.
     """
     known = scored(data)
     places = next_to_break(data, scored(data, metric), breaks_bytes)

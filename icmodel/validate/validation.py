@@ -318,9 +318,10 @@ def score_trial(
     near: Mapping[str, Mapping[Key, Key]],
     asked: ValidationOptions,
 ) -> Trial:
-    """Score the outcomes of one kind of fold, by metric and by region.
+    """Score the outcomes of one kind of fold: by metric, and by region (part of the points) within each metric.
 
-    ``near`` has the keys of the points next to a packet break, by metric; they form a region.
+    One region has the points next to a packet break, a payload above which a frame needs one more packet. ``near`` has
+    the keys of these points, by metric.
     """
     trained = {place(data, point) for point in scored(data)} if kind == HELD_OUT else None
     division = partition(data, near, trained)

@@ -244,7 +244,7 @@ class PathAggregate:
 
     @cached_property
     def queues(self) -> tuple[Queue, ...]:
-        """Queue in which the aggregate waits at each hop of the path."""
+        """Queue in which the flows of this aggregate wait, for each hop (server) of their path."""
         flow = self.flows[0]
         return tuple(self.propagation.queue(flow, server) for server in flow.path)
 
@@ -328,7 +328,10 @@ class PathAggregate:
         return self.queues[hop].server.forwarding_bits(bits, self._following(hop))
 
     def forwarding_s(self, hop: int) -> float:
-        """Time from sending the last of a packet's `forwarding_bits` until it counts as arrived at the next server [s]."""
+        """Time [s] that a packet needs to arrive at the next server after the server of this hop has sent enough of it.
+
+        Enough is the whole packet, or only its header if the switch behind the link cuts through (`forwarding_bits`).
+        """
         return self.queues[hop].server.forwarding_s(self._following(hop))
 
     def _following(self, hop: int) -> Server | None:

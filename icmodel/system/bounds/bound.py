@@ -156,7 +156,10 @@ def _parts(flow: Flow, cuts: Cuts, servers: Mapping[str, Server]) -> Iterator[Fl
 def _waits_before(
     propagation: Propagation, parts: Mapping[str, Iterable[Flow]]
 ) -> dict[str, float]:
-    """Release jitter of each part of a cut flow [s]: the sum of a packet's longest waits before this part."""
+    """Release jitter [s] of each part of a flow that is cut into parts, so that the network has no cycles.
+
+    It is the sum of the longest waits of a packet in the parts before; 0 for the first part.
+    """
     waits: dict[str, float] = {}
     for each in parts.values():
         total = 0.0

@@ -259,9 +259,10 @@ class QueueDates:
                 yield self.queue.links[link], partial(self.over_link, link)
 
     def entered(self, link: str | None, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Constraint terms for the bits that enter the path over a link by a date.
+        """Terms of a constraint: the bits that have entered the path at this queue, over one link, by a date.
 
-        Only bits that leave the path after one of the hops ``leaving`` count. ``sign`` is the factor of the terms.
+        A date is a point in time that is a variable of the linear programme. Only bits that leave the path after one of
+        the hops ``leaving`` count. ``sign`` is the factor of the terms in the constraint.
         """
         hops = (hop for hop in self.entering[link] if hop in leaving)
         return [((self.hop, link, hop, date), sign) for hop in hops]

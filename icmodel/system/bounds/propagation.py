@@ -485,15 +485,18 @@ class StageArrivals:
 
 
 def _is_least(wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: Queue) -> bool:
-    """Whether the output curve by packets is surely at most the output curve by bits (both as in `_behind`).
+    """Whether the first of two arrival curves behind a queue is surely at most the second, so that the second is not needed.
 
-    The output by packets is ``arrival(t + wait)``. The output by bits is at least ``arrival(t + theta) + longest``,
-    where theta is the delay bound of the cross traffic alone. The reason: until theta, a first-come-first-served
-    queue leaves these packets no service. Arrival curves are concave, so it is enough to compare both at t = 0.
+    The first curve assumes that each packet waits at most ``wait_s``. It is ``arrival(t + wait_s)``.
 
-    Theta is replaced by a lower limit. The cross traffic is at least the arrival curve of the queue less ``arrival``.
-    So theta is at least the wait at any point of this difference. The limit is the longest of the waits at the points
-    of `Queue.longest_waits`.
+    The second curve assumes the service that cross traffic (other packets) leaves. Let theta be the delay bound of
+    the cross traffic alone. Until theta, a first-come-first-served queue leaves the packets no service. So the second
+    curve is at least ``arrival(t + theta) + longest_bits``. Arrival curves are concave, so it is enough to compare both
+    curves at t = 0.
+
+    A lower limit of theta replaces theta. The cross traffic is at least the joint
+    arrival curve of the queue minus ``arrival``. Each point of this difference waits at most theta. The lower limit is
+    the longest wait among the points in `Queue.longest_waits`.
     """
     if not queue.is_fifo:
         return False

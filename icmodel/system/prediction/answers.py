@@ -462,11 +462,11 @@ def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
 
 
 def _row(model: Model, scenario: Scenario, fit: Scenario) -> dict[str, float]:
-    """Convert a question to numbers by parameter; NaN if a parameter is left open.
+    """Convert a question to a number for each parameter; NaN for a parameter without a value.
 
-    ``scenario`` is the question. ``fit`` is a question of the same kind, without the switches or cables that the
-    dataset cannot account for. So the number of switches is taken from ``fit``, and the cable length is left open if
-    ``fit`` has none. All other parameters are taken from ``scenario``.
+    ``scenario`` is the question. ``fit`` is the same question without the switches and cables that the dataset cannot
+    account for. Two parameters depend on ``fit``: its number of switches is used, and the cable length is NaN if
+    ``fit`` has none.
     """
 
     def known(value: float | None) -> float:

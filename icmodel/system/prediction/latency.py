@@ -169,11 +169,10 @@ def congested_latency(own: Estimate, ratios: Sequence[float], together: int = 1)
 
 
 def _joint_factor(more: Sequence[float], less: Sequence[float]) -> float:
-    """Ratio between two products that differ by independent errors of their factors.
+    """Combine the errors of a product's factors into the error of the product, as a ratio of at least 1.
 
-    The error of a factor is the ratio of its value in ``more`` to its value in ``less``. If independent errors were
-    multiplied, their joint error would be too large. So the logarithm of the result is the root of the sum of the
-    squared logarithms of the errors.
+    The error of factor i is the ratio ``more[i] / less[i]`` of its greatest to its least value. The errors are
+    independent, so their product would be too large. The result is exp(√(Σ ln(error)²)).
     """
     pairs = zip(more, less, strict=True)
     logs = [math.log(over / under) if under > 0 else math.inf for over, under in pairs if over > 0]
@@ -292,7 +291,7 @@ def unknown_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estima
 
 
 def times_of_arrivals(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Metrics of a stream whose data do not all arrive: its latencies note that only arriving data count."""
+    """Add a note to the latencies of a stream that loses data: they count only frames that arrive."""
     return {
         name: replace(
             estimate, why="; ".join(filter(None, (estimate.why, "counts only frames that arrive")))

@@ -192,12 +192,13 @@ class _MeasuredPath:
         return found
 
     def stored_s(self, path: _Path, switches: int) -> float:
-        """Time [s] that a frame takes on the links of the dataset's own measurement, and in its switches.
+        """Time [s] that a frame took on the links of the dataset's measurement, and in its switches.
 
-        ``switches`` is the number of switches. Token buckets pass a frame up to their depth at once.
+        ``switches`` is the number of these switches. If the rate of the measured link was enforced by a token bucket,
+        only the bits beyond the depth of the bucket take time.
 
-        If the line rate is unknown, it is assumed to be the rate of the stream's first or last link, whichever is
-        slower.
+        If the dataset's line rate is unknown, it is assumed to be the rate of the stream's first or last link in the
+        system, whichever is slower.
         """
         if self.kind == NO_WIRE:
             return 0.0

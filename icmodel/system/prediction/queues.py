@@ -264,10 +264,10 @@ class _Columns:
         return np.where(self.at_sender, 0.0, arrives)
 
     def works_s(self, packets: _Sizes) -> Floats:
-        """Time from the first to the last of the given packets [s], if they arrive without a pause.
+        """Time from the arrival of the first to that of the last of the given packets [s], if they queue at the port.
 
-        The result is 0 at the sender's own port. If the packets arrive more slowly than the port sends, no packet
-        waits, and the result is 0 too.
+        Packets queue behind each other if they arrive at least as fast as the port sends. If they arrive more slowly,
+        the result is 0, since no packet waits for its predecessor. At the sender's own port, the result is 0 too.
         """
         pause = self.at_sender | (self.came_bps < self.rate_bps)
         return np.where(pause, 0.0, self._behind_bits(packets) / self.came_bps)

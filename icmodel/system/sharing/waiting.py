@@ -350,7 +350,7 @@ def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spr
 
 
 def _spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spread:
-    """Corrections of the waits at some ports, see `spread`."""
+    """Compute the result of `spread` for a block of ports. Parameters and result are those of `spread`."""
     entries = len(at.port)
     later, ratio, slips, meanwhile = (np.full(entries, value) for value in (0.0, 1.0, 0.0, 0.0))
     for priority in np.unique(at.priority):
@@ -370,9 +370,10 @@ def _spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Sp
 def _variance_ratio(
     at: Arrivals, arrival_s: Floats, frame_s: Floats, urgent: Bools, here: Bools
 ) -> Floats:
-    """Ratio of two variances of the wait: for frames that arrive over a time, and at one moment.
+    """Factor by which the variance of a wait changes if the packets of a burst do not arrive at one moment.
 
-    The ratio is a first-order approximation.
+    It is the variance for packets that arrive one after another, divided by the variance for packets that arrive at
+    one moment; a first-order approximation. The result is an array (entries,); an entry is one stream at one port.
     """
     before = at.others(np.where(urgent, at.load * at.burst_s**2 / 3, 0.0))
     ratio = np.ones(len(at.port))
@@ -387,10 +388,10 @@ def _variance_ratio(
 
 
 def _square(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
-    """Contribution of each entry's bursts to the variance of waits, array (entries,).
+    """Contribution of each entry (stream at a port) to the variance of other streams' waits [s²], array (entries,).
 
-    A burst that begins a time s after the frame adds x(s) [s] to the wait of the frame's last packet. The
-    contribution is the burst rate times the integral of x(s)² over s.
+    If a burst of the entry begins a time s after the frame of another stream, the last packet of this frame waits x(s)
+    longer [s]. The contribution is the entry's bursts per second, times the integral of x(s)² over s.
     """
     points, weights = np.polynomial.legendre.leggauss(WAIT_NODES)
     u = (points + 1) / 2
