@@ -52,7 +52,7 @@ def harmless(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Undo :func:`harmless`: restore the text of a cell.
+    """Remove the apostrophe with which :func:`harmless` escapes the text of a CSV cell.
 
     Examples
     --------

@@ -256,12 +256,15 @@ class Mistakes:
     def number_in_file(self, part: str, number: int) -> int:
         """Convert the index of a table among the checked tables of a list to its index in the file.
 
-        They differ if damaged tables of the list were removed. ``part`` is the name of the list.
+        The two indices differ if damaged tables were removed from the list. ``part`` is the name of the list.
         """
         return self.numbers[part][number] if part in self.numbers else number
 
     def left_out(self, part: str) -> bool:
-        """Whether any table of the list named ``part`` was removed, so that it is not checked further."""
+        """Whether damaged tables were removed from a list in the file; a removed table is not checked further.
+
+        ``part`` is the name of the list.
+        """
         return part in self.numbers and len(self.numbers[part]) < len(self.document.get(part, ()))
 
     def refuse(self, error: type[IcmodelError]) -> None:
@@ -280,9 +283,10 @@ class Mistakes:
         raise refusal
 
     def _numbered(self, place: Place) -> Place:
-        """Replace the table's name or number in the path to a value by the table's number in the file.
+        """Rewrite the path to a value, so that it names a table of a list by the table's index in the file.
 
-        The given number counts only the tables that are still checked.
+        A path such as ``("streams", "camera", "rate")`` names a list, a table in it, and a key of the table. The given
+        path names the table either by its name, or by its index among the tables that are still checked.
         """
         if len(place) < 2:
             return place

@@ -338,7 +338,10 @@ def prepare(version: str, whole: str, job: bytes) -> None:
 
 @lru_cache(maxsize=2)
 def _answering(job: bytes) -> Callable[[Any], Any]:
-    """Unpickle a job, and make its function from an item to the answer; cached, so a worker makes it once."""
+    """Unpickle a job, and make the function that computes the answer to an item.
+
+    The function is cached, so a worker makes it once for all items of the job.
+    """
     make, arguments = pickle.loads(job)
     answering: Callable[[Any], Any] = make(*arguments)
     return answering

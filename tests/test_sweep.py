@@ -229,7 +229,13 @@ def test_a_range_keeps_its_ends_as_they_are_said(
     else:
         why = ""
     if why:
-        told = ("needs a number of values", "add a number of values", "start it above 0", ": give ")
+        told = (
+            "needs a number of values",
+            "for 25 values in the range",
+            "add a number of values",
+            "start it above 0",
+            ": give ",
+        )
         assert any(words in why for words in told), why
         return
     assert (values[0], values[-1]) == pytest.approx([parse(f"{end}{unit}") for end in ends])

@@ -40,7 +40,7 @@ class Hanging:
     texts: tuple[str, ...]
 
     def lines(self, width: float = math.inf) -> list[str]:
-        """Wrap the texts into lines of at most ``width`` characters, and of at most 100."""
+        """Wrap the texts into lines of at most ``width`` characters, but never of more than 100."""
         from icmodel.estimate import WIDTH, wrapped
 
         most = int(min(width, WIDTH))

@@ -271,8 +271,8 @@ class Link:
             filled = [size for size in sizes if size >= first]
             if not filled:
                 raise ScenarioError(
-                    f"no payload in {item!r} fills its last packet: add a number of values, such as "
-                    f"{item}:25"
+                    f"no payload in {item!r} fills its last packet: write {item}:25 for 25 values in "
+                    "the range"
                 )
             return filled
 

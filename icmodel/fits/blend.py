@@ -84,7 +84,8 @@ class Blend:
             Weight of each known row at each site.
         unsure : array (n,)
             Ratio of the uncertainty at each site to the usual uncertainty at a left-out row: 0 at a
-            measured row without noise.  With a smaller ratio, a maximum is lowered less.
+            measured row without noise.  Only used for a maximum, which is lowered below the mean of the
+            candidates: the smaller the ratio, the less it is lowered.
 
         Returns
         -------
@@ -226,11 +227,11 @@ def _lean(
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """Half-widths of 90 % intervals at any site, by conformal prediction from leave-one-out errors.
+    """Half-widths of 90 % intervals, by conformal prediction from leave-one-out errors.
 
-    Each error is divided by a local scale.  The scale is the mean error of nearby rows plus the
-    weighted disagreement of the candidates (alternative predictors).  The scale grows with the
-    distance of a site from the rows.
+    The half-width at a site (combination of payload, load and labels) is ``factor`` times a local
+    scale.  The scale is the mean error of nearby rows plus the weighted disagreement of the candidates
+    (alternative predictors).  It grows with the distance of the site from the rows.
 
     Parameters
     ----------

@@ -226,7 +226,11 @@ def affine_pieces(x: Floats, y: Floats, where: Place) -> Floats:
 
 
 def extrapolated(x: Floats, y: Floats, at: Floats) -> Floats:
-    """Extrapolate each position by the line through the two outermost points on its side of the curve."""
+    """Extrapolate curves to positions beyond their first or last point.
+
+    The line through the first two points gives the values to the left of the curve.  The line through
+    the last two points gives the values to the right.
+    """
     below = at < x[..., :1]
     near, far = (np.where(below, v[..., :1], v[..., -1:]) for v in (x, y))
     step = np.where(below, x[..., 1:2] - x[..., :1], x[..., -1:] - x[..., -2:-1])
@@ -278,7 +282,8 @@ def affine(x: Floats, y: Floats, at: Floats) -> Floats:
     """Fit time = cost per frame + payload × cost per byte to all points, and predict at ``at``.
 
     The fit minimises the squared relative errors (R. W. Hockney, Parallel Computing 20, 1994).
-    Payloads and times are logarithms.  If the time is not positive, the result is NaN.
+    Payloads (``x``, ``at``), times (``y``) and the result are natural logarithms.  If a predicted time
+    is not positive, the result is NaN.
     """
     design = np.stack([np.ones_like(x), np.exp(x)], axis=-1) / np.exp(y)[..., None]
     ones = np.ones(x.shape[-1])

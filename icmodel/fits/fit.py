@@ -104,10 +104,10 @@ class TheoryPackets:
         return frames * np.where(full, where.least_packets, where.packets)
 
     def half(self, where: Sites) -> Floats:
-        """Half-width (n,) of the 90 % interval of the log packet rate at n sites.
+        """Half-width of the 90 % interval of the log packet rate at n sites, (n,).
 
-        If the whole offered load is carried, the load determines the packet rate, and the half-width
-        is 0.
+        It is 0 at sites where the whole offered load is carried, since the load then determines the
+        packet rate.  At other sites, it is the half-width of the log goodput.
         """
         flows_bps = 8 * where.payload_bytes * where.frames_per_s
         limited = where.labels[:, REGIME] == LIMITED
@@ -178,10 +178,10 @@ class FittedMetric:
 
 
 def stall(log_time: Floats, mean: FittedMetric, where: Sites) -> Floats:
-    """Log of the stall in each greatest latency, (n,).
+    """Natural logarithm of the stall [s] at each of n sites, (n,).
 
-    A stall is the greatest latency of a run minus the mean latency.  It is at least the half-width of
-    the predicted mean, since a smaller difference is uncertain.
+    The stall is the greatest latency minus the predicted mean latency.  A difference below the
+    half-width of the predicted mean is uncertain, so the stall is at least this half-width.
 
     Parameters
     ----------
@@ -272,10 +272,10 @@ class Fitter:
         return mean if mean is not None and mean.quantity == measure else None
 
     def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:
-        """Theoretical packet rate, if the metric is fitted as a multiple of it; otherwise ``None``.
+        """Theoretical packet rate of which a packet metric is fitted as a multiple, or ``None``.
 
-        The metric is fitted directly if a row has no payload or load, or if a protocol has no
-        goodput.
+        ``None`` means that the metric itself is fitted.  This is so for metrics that count no packets, if
+        a row has no payload or load, or if the goodput of a protocol is unknown.
         """
         if not metric.startswith(PACKETS):
             return None
@@ -319,7 +319,11 @@ class Fitter:
 
 
 def kept_metric(fitted: FittedMetric) -> KeptMetric:
-    """Extract the stored form of a metric's fit: hyperparameters, costs and mean weights."""
+    """Extract the parts of a metric's fit that are stored.
+
+    They are the hyperparameters, the costs of each protocol, and the mean weight of each candidate
+    (alternative predictor).
+    """
     found = fitted.fit
     costs = {
         name: [rounded(cost) for cost in found.mechanism.costs(name)]

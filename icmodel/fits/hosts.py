@@ -411,11 +411,11 @@ def saturated(
     rate_ratio: float,
     at_sender: Bools,
 ) -> Saturated:
-    """Compute the send buffers of a saturated stream on a slower wire, at n payloads.
+    """Estimate how full the send buffers of a saturated stream are on a slower wire, at n payloads.
 
-    A writer that is faster than the wire fills the buffers.  The mean fill is that of an M/M/1/K
-    queue (L. Kleinrock, Queueing Systems I, 1975).  If writer and wire are equally fast, the mean
-    fill is one half; this is assumed for the dataset's own wire.
+    If the sending program is faster than the wire, it fills the buffers.  The mean fill is that of an
+    M/M/1/K queue (L. Kleinrock, Queueing Systems I, 1975).  If program and wire are equally fast, the
+    mean fill is one half; this is assumed for the dataset's own wire.
 
     Parameters
     ----------
@@ -426,8 +426,8 @@ def saturated(
     memory_bytes : float
         Memory of the buffers on the dataset's own wire [B].
     ahead : array (n,)
-        Ratio of the time per frame on the slower wire to the time on the dataset's own wire, both at
-        full speed; at least 1.
+        Time per frame on the slower wire, divided by the time per frame on the dataset's own wire, both
+        at full speed; at least 1.
     rate_ratio : float
         Ratio of the new line rate to the dataset's own, at most 1.
     at_sender : array of bool (n,)
@@ -465,10 +465,11 @@ def level_of(ahead: Floats) -> Floats:
 def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
     """Estimate the memory of send buffers on the dataset's own wire [B], from unlimited rows.
 
-    The buffers of a row hold latency × goodput, less the frames outside the buffers.  This content
-    gives the memory of the row.  Hosts that are not faster than the wire do not fill their buffers, so
-    their rows give too little memory.  The estimate is therefore the greatest memory of all rows, but
-    at least the documented size.  ``packet_bytes`` is the payload of one packet.
+    In such a row, latency × goodput is the amount of data on the way.  Without the frames outside the
+    buffers, it is the content of the buffers, which gives an estimate of their memory.  If hosts are not
+    faster than the wire, they do not fill the buffers, and the estimate is too small.  So the result is
+    the greatest estimate of all rows, or the documented size if this is larger.  ``packet_bytes`` is the
+    payload of one packet.
     """
     sender = SENDERS[protocol]
     goodput = {_place(p): p.value for p in data.of_metric("goodput_bps")}

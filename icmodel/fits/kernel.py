@@ -309,11 +309,12 @@ class Kernel:
 
 
 def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
-    """List the comparisons of labels (`Group`) that have a kernel parameter, by form of the kernel.
+    """List, for each form of the kernel, the comparisons of labels (`Group`) that have a parameter.
 
-    The product form has one comparison for each label column, such as the protocol: whether the two
-    labels are equal.  The joined form has one comparison for each label, such as ``udp``: whether only
-    one of the two sites has it.  Columns with a single label are left out.
+    A kernel compares the labels of two sites (combinations of payload, load and labels).  The product
+    form compares each label column, such as the protocol: it asks whether the two labels are equal.
+    The joined form compares each label, such as ``udp``: it asks whether exactly one of the two sites
+    has this label.  If all sites have the same label in a column, the column is left out.
     """
     columns: list[Group] = []
     labels: list[Group] = []

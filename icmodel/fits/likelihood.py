@@ -96,11 +96,21 @@ class Piece(NamedTuple):
     """Group of n rows whose likelihood is computed together, in a time that grows with n³.
 
     The piece holds m pairs of rows.  Since a covariance is symmetric, each pair occurs once.
-    ``distances`` (m,) are the distances between the rows of each pair.  ``shares`` (m,) are the dot
-    products of both rows' cost shares (fractions of each cost in the time).  ``places`` (m,) are the
-    indices of the pairs in a flattened matrix (n, n).  ``diagonal`` (n,) are the indices of the pairs
-    of a row with itself.  The unit of ``residual`` (n,) is the root mean square of the residual, and
-    ``variance`` (n,) has the square of this unit.
+
+    Parameters
+    ----------
+    places : array of int (m,)
+        Index of each pair in a flattened matrix (n, n).
+    diagonal : array of int (n,)
+        Among the m pairs, the indices of the pairs of a row with itself.
+    distances : Distances (m,)
+        Distances between the two rows of each pair.
+    shares : array (m,)
+        For each pair, the dot product of the cost shares of its two rows.  The cost shares of a row
+        are the fractions of its modelled time that are due to each cost.
+    residual, variance : arrays (n,)
+        Residual of each row, in units of the residuals' root mean square, and its variance, in units
+        of their mean square.
     """
 
     places: Ints

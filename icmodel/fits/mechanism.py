@@ -47,7 +47,7 @@ SHORTEST_S = 1e-300
 
 
 class ConstantCosts(NamedTuple):
-    """Cost of a cost model of the kind ``constant``: one time [s] for all sites."""
+    """Parameter of a cost model of the kind ``constant``: the same time [s] at every payload and load."""
 
     time_s: float
 

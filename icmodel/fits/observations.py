@@ -97,7 +97,11 @@ class Quantity:
 
 
 def quantity(metric: str, values: Floats) -> Quantity:
-    """Choose the conversion of a metric to log time by its name and known values."""
+    """Choose the conversion of a metric's values to log time.
+
+    The metric's name decides whether it is converted as a rate.  The shift added before the logarithm
+    is 0 if all known ``values`` are above 0, unless `SHIFTS` gives a shift for the name.
+    """
     kind = DIRECT
     if metric.endswith("_bps"):
         kind = PER_BIT
@@ -271,9 +275,11 @@ def curve_sites(
 
 
 def _wire(data: Dataset, carrier: Carrier, kind: Label, payload_bytes: Floats) -> Floats:
-    """Compute packets, least packets, wire time [s] and least interval [s] of frames, (4, n).
+    """Compute four theoretical properties of frames at n payloads, (4, n).
 
-    ``carrier`` computes these from protocol, options and payload.
+    They are the packet count of a lone frame, its packet count in a stream of full packets, the time
+    of a lone frame on the wire [s], and the least time between frames [s].  ``carrier`` computes them
+    from the protocol and options in ``kind``, and the payload.
     """
     protocol, *values = kind
     options = {axis: value for axis, value in zip(data.option_axes, values, strict=True) if value}
@@ -530,12 +536,12 @@ def run_shares(data: Dataset) -> dict[str, RunShare]:
 
 
 def unmeasured_loss(data: Dataset, protocols: Sequence[str]) -> Floats:
-    """Estimate the loss rate below capacity of protocols without measured loss there, (3, protocols).
+    """Estimate the loss rate at loads below capacity, for protocols without measured loss at such loads.
 
-    The first axis holds value, low and high.  Frames that are missing from the goodput may be lost: the
-    fraction 1 − goodput / request of a run.  The value is the median of this fraction over all runs,
-    the high is its maximum, and the low is 0.  All three are 0 if the loss was measured, or if the
-    protocol has no runs below capacity.
+    The result (3, protocols) holds value, low and high.  All frames that did not arrive may be lost;
+    their fraction is 1 − goodput / request for each run.  The value is the median of this fraction over
+    all runs, the high is its maximum, and the low is 0.  All three are 0 if the loss was measured, or if
+    the protocol has no runs below capacity.
 
     >>> import icmodel
     >>> unmeasured_loss(icmodel.load("lab-1g-2026"), ["udp"]).tolist()

@@ -218,10 +218,11 @@ class ProtocolProcesses:
         return self._by_row(lambda one: np.full(len(one.shares), one.kernel.noise * one.scale**2))
 
     def crosses(self, sites: Sites, modelled: Modelled, distances: Distances) -> list[Cross]:
-        """Compute the covariance of sites with rows, for each part that predicts some of the sites.
+        """Compute the covariances between sites and rows, separately for each part of the rows.
 
-        ``modelled`` is the cost model's prediction at the sites.  ``distances`` are the distances
-        of the sites from the rows.
+        A site is a combination of payload, load and labels.  One part, such as the rows of the site's
+        protocol, predicts it.  Parts that predict no site are left out.  ``modelled`` is the cost model's
+        prediction at the sites.  ``distances`` are the distances between the sites and the rows.
         """
         most = max(self.parts, key=lambda name: len(self.parts[name].rows))
         other = REST if REST in self.parts else most
@@ -298,8 +299,9 @@ def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
 def half_width(found: ProtocolProcesses, names: NDArray[np.str_]) -> float:
     """Half-width of the 90 % interval, in log time, for a configuration without measured rows.
 
-    The half-width is the conformal quantile of the errors of left-out configurations.  With too few
-    configurations, it is the greatest error, and at least the width assumed for a single point.
+    The half-width is the conformal quantile of the errors of left-out configurations.  If there are too
+    few configurations for this quantile, the half-width is the larger of two numbers: the greatest
+    error, and the half-width assumed for a single point.
     ``names`` (rows, columns) are the labels that identify the configuration of each row.
     """
     parts = found.parts.values()

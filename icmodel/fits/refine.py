@@ -69,8 +69,9 @@ LAST_BREAK_BYTES = 2**16
 class Refiner:
     """Computation of curves from a dataset's fits, with a cache.
 
-    Curves for other hosts or another link are scaled from curves for the dataset's own hosts.
-    ``other`` holds the other hosts, and the function that computes how frames travel on their link.
+    By default, curves are for the dataset's own hosts and link.  If ``other`` is given, these curves are
+    scaled to other hosts or another link.  ``other`` is a pair: the properties of these hosts, and the
+    function that computes packet counts and wire times of frames on their link.
     """
 
     def __init__(self, fits: Fits, other: tuple[Hosts, Carrier] | None = None) -> None:

@@ -167,7 +167,10 @@ class ColumnMap:
     decimal: str = "."
 
     def beside(self, column: Column) -> dict[str, Column]:
-        """Find the columns with ``low``, ``high`` and ``n`` that belong to the column of a metric."""
+        """Find the columns with the interval of a metric (``low``, ``high``) and its number of runs (``n``).
+
+        ``column`` is the column with the metric's values. The result maps ``low``, ``high`` and ``n`` to columns.
+        """
         return {
             one.field: one
             for one in self.columns.values()

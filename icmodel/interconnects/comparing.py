@@ -340,7 +340,10 @@ def _stream_bounds(
 
 
 def _estimate(case: UseCase, limit: Limit, bounds: _Bounds, wire: Wire) -> Estimate:
-    """Return the interval in which a metric lies on the wire, whatever the hosts; absent if theory has no bound."""
+    """Return an interval of a metric that holds for all hosts, since it follows from the wire alone.
+
+    The estimate is absent if theory has no bound of the metric.
+    """
     metric, payload_bytes = limit.metric, bounds.scenario.payload_bytes
     rate, alone = (
         units.format_bps(wire.link.line_rate_bps or 0.0),

@@ -110,8 +110,9 @@ class TableRequest(NamedTuple):
 class Prepared:
     """Look-up tables that a law (a model variant) has prepared for a request.
 
-    ``metrics`` are the metrics of a prediction beyond those that every prediction has.  ``every`` holds the rows of all
-    protocols.  If all numbers of a protocol are extrapolated, ``instead`` maps the protocol to the reason.
+    ``metrics`` are the names of metrics that have a table, besides the metrics that every prediction has.  ``every``
+    holds the dataset rows of all protocols, also of those not requested.  ``instead`` maps each protocol whose numbers
+    are all extrapolated to the reason.
     """
 
     tables: Tables

@@ -202,8 +202,8 @@ def below_unlimited(
 ) -> None:
     """Scale processing times ``value`` (metrics, ends, n), in place, if only the unlimited load was measured.
 
-    The processing time of an achieved request is scaled in proportion to its load.  The high end stays the processing
-    time at the unlimited load.
+    The axis ``ends`` holds value, low and high.  For an achieved request, value and low are multiplied by its load
+    divided by the capacity.  The high stays the processing time at the unlimited load.
     """
     scaled = (top_load == 0)[:, None] & load.limited[:HIGH]
     if not scaled.any():
@@ -217,7 +217,8 @@ def below_unlimited(
 def cpu(query: TableQuery, metrics: Sequence[str], flow: Flow, time: CpuTime = cpu_time) -> Floats:
     """Compute the processing time of the host's cores at the achieved load.
 
-    If the request is not achieved, the processing time at the unlimited load is used (IC2012 erratum E12).
+    If the request is not achieved, the processing time at the unlimited load is used.  The pseudo-code of IC2012
+    does not depend on the load: erratum E12 in docs/background/errata.md.
     """
     return widen_to_both_regimes(
         query, flow.cpu_load, flow, lambda here, load, flow: time(here, metrics, load, flow)

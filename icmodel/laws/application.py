@@ -198,9 +198,10 @@ def with_work(time: CpuTime) -> CpuTime:
 
 
 def and_restated(query: TableQuery, wanted: Collection[str]) -> Collection[str]:
-    """Add the sent rate and the shortfall to the wanted metrics, since :func:`with_application` needs both.
+    """Add the sent rate and the shortfall (requested minus sent rate) to the wanted metrics.
 
-    If no request of the query has work of the application, the wanted metrics stay unchanged.
+    :func:`with_application` needs both.  If the application adds no work to any request, the wanted metrics stay
+    unchanged.
     """
     return wanted if pace_of(query) is None else {*wanted, "sent_bps", "shortfall_bps"}
 

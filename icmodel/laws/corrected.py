@@ -128,7 +128,8 @@ def sent_and_received_rates(
 ) -> tuple[Floats, Floats]:
     """Compute the sent rate of each stream, and its received rate without competing streams, (ends, n) [b/s].
 
-    If no protocol is lossy, both rates are the request, (n,).  ``able_bps`` is the sent rate of an unlimited sender.
+    The axis ``ends`` holds value, low and high.  If no protocol is lossy, both rates are the request, (n,).
+    ``able_bps`` is the sent rate of an unlimited sender.
     """
     q, request = query.q, query.q.requested_goodput_bps
     if not q.lossy.any():
@@ -191,7 +192,10 @@ def cpu(query: TableQuery, metrics: Sequence[str], spent: Floats) -> Floats:
 
 
 def utilisation(query: TableQuery, utilisations: Sequence[str], demand: Floats) -> Floats:
-    """Utilisation of the requested cores: the demand of the stream, limited to 1 (IC2012 erratum E6)."""
+    """Utilisation of the requested cores: the demand of the stream, limited to 1.
+
+    In the thesis IC2012, the result can exceed 1: erratum E6 in docs/background/errata.md.
+    """
     return np.minimum(widened(query, utilisations, demand), 1.0)
 
 
@@ -301,9 +305,10 @@ def composed(
     *,
     all_at_limit: bool = False,
 ) -> dict[str, Floats]:
-    """Predict the wanted metrics, as :func:`answers` does, with the given rule for processing time.
+    """Predict the wanted metrics, as :func:`answers` does, but with another rule for processing times.
 
-    ``all_at_limit`` tells whether the tables hold only runs in overload, whose hosts are at their limit.
+    ``cpu_time`` is this rule: a function that looks up processing times at a load.  ``all_at_limit`` is true if the
+    tables hold only runs in overload, whose hosts are at their limit.
     """
     needed = with_others(wanted, query.tables.metrics)
     found = by_loss(query, flow, wanted) | {"goodput_bps": flow.goodput_bps}
@@ -356,9 +361,10 @@ def bases(query: TableQuery, flow: Flow) -> Bases:
 def _reads_of(
     query: TableQuery, flow: Flow, tables: Mapping[str, str], less: Bools
 ) -> dict[str, list[Read]]:
-    """List the table look-ups from which each metric is computed.
+    """List, for each metric, the table look-ups from which it is computed.
 
-    ``less`` marks the requests whose goodput is lower because an overloaded receiver loses frames.
+    ``tables`` maps each metric to the name of its table.  ``less`` (n,) is true for requests whose goodput is lower
+    because an overloaded receiver loses frames.
     """
     lossy, saturated, unlimited = query.q.lossy, flow.saturated[VALUE], query.unlimited
     reads = {

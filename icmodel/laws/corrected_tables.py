@@ -138,8 +138,9 @@ def without_switched(curves: Curves, protocol: str) -> Curves:
 def achieved(best: Curves, key: Configuration) -> Curve | None:
     """Select the goodput curve that decides which loads a protocol achieves; ``None`` without a curve.
 
-    A load is achieved at a payload if the curve is at least as high as the load there.  Of the protocol's curves of best
-    goodput, the curve has the fewest switches, and among these the most cores.
+    A load is achieved at a payload if it does not exceed the goodput of the curve there.  The curve is chosen from the
+    protocol's curves of best goodput: the curve with the fewest switches, and of several such curves the one with the
+    most cores.
     """
     keys = [known for known in best if known.protocol == key.protocol]
     most = max(keys, key=lambda known: (-known.switches, known.cores or 0), default=None)

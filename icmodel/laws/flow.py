@@ -204,7 +204,7 @@ def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
 def cable_s(query: TableQuery) -> Floats:
     """Compute the propagation time [s] of the requested cable minus that of the dataset's cable, (n,).
 
-    See IC2012 erratum E19.
+    The thesis IC2012 has no term for a longer cable: erratum E19 in docs/background/errata.md.
     """
     return query.extra_distance_m * (query.tables.link.propagation_s_per_m or 0.0)
 
@@ -222,7 +222,8 @@ def least_s(query: TableQuery) -> Floats:
 def add_path(found: Floats, metrics: Sequence[str], path_s: Floats) -> None:
     """Add the one-way path time [s] to latencies ``found`` (metrics, ends, n), in place.
 
-    A round trip gets the path time twice.  The shape of the path time is (metrics or 1, n or 1).
+    The axis ``ends`` holds value, low and high.  A round trip gets the path time twice.  ``path_s`` (metrics, n) has
+    the length 1 along an axis if all metrics or all requests have the same path time.
     """
     if not path_s.any():
         return

@@ -322,7 +322,11 @@ class Shared:
         overload: bool = False,
         refiner: Refiner | None = None,
     ) -> Curves:
-        """Redraw the curves of a metric from the metric's fit; by default for the requested link."""
+        """Redraw each curve of a metric from the metric's fit.
+
+        ``overload`` selects the fit of runs in overload.  ``refiner`` computes the points of the curves; by default,
+        it does so for the requested hosts and link.
+        """
         drawn: dict[Configuration, list[Curve]] = {}
         for key, found in curves.items():
             substituted = self.found[key.protocol].substituted

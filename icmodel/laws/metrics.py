@@ -132,7 +132,8 @@ def demand_columns(utilisations: Sequence[str], demand: Floats) -> dict[str, Flo
 def frames_per_s(query: TableQuery, flow: Flow, measured: Floats | None) -> Floats:
     """Compute delivered frames per second, (ends, n): goodput divided by the bits of a payload.
 
-    If the goodput is unknown, the result is the benchmarked frame rate, at most the requested rate.
+    The axis ``ends`` holds value, low and high.  If the goodput is unknown, the result is the smaller of two rates: the
+    benchmarked frame rate ``measured`` and the requested frame rate.
     """
     bits = query.q.payload_bytes * 8
     frames = flow.goodput_bps / bits
@@ -165,10 +166,11 @@ Move = tuple[str, tuple[str, ...], Farther]
 
 
 def moves(metrics: Iterable[str]) -> Iterator[Move]:
-    """Yield the corrections, in order, after which the statistics of each latency or round trip ascend.
+    """Yield corrections that, made in turn, put the statistics of each latency or round trip into ascending order.
 
-    First, quantiles above the median rise until they ascend.  Then quantiles below the median fall until all quantiles
-    ascend.  Last, the maximum rises and the minimum falls until mean and quantiles lie between them.
+    First, each quantile above the median is raised to at least the quantiles below it.  Then each quantile below the
+    median is lowered to at most the quantiles above it.  Last, the maximum is raised and the minimum lowered, so that
+    the mean and all quantiles lie between them.
     """
     times: dict[str, dict[str, str]] = {}
     for name in metrics:

@@ -395,9 +395,10 @@ class Model:
     def greatest_goodput_bps(self, scenario: Scenario) -> float | None:
         """Upper bound of the goodput by theory [b/s], equal for all variants; ``None`` if there is no bound.
 
-        It is the lesser of two bounds: of the wire at the requested line rate, and of the application's work.  Since a
-        core works on one frame at a time, the second is ``cores * 8 * payload_bytes / work_s`` (bottleneck law: P. J.
-        Denning, J. P. Buzen, ACM Computing Surveys 10, 1978).
+        It is the smaller of two bounds.  One is the goodput of the wire at the requested line rate.  The other follows
+        from the application's work, since a core works on one frame at a time: ``cores * 8 * payload_bytes / work_s``
+        (bottleneck law: P. J. Denning, J. P. Buzen, ACM Computing Surveys 10, 1978).  Here ``work_s`` is the larger of
+        the application's times per frame at the sender and at the receiver.
         """
         path, payload_bytes = self._wire(scenario), scenario.payload_bytes
         payload = np.array([float(payload_bytes)])

@@ -131,9 +131,9 @@ def too_late(system: System) -> tuple[TooLate, ...]:
 
 
 def too_late_everywhere(systems: Iterable[System]) -> tuple[TooLate, ...]:
-    """Find the latency requirements that none of the systems can meet, sorted by name.
+    """Find the latency requirements that no choice of streams can meet in any of several systems, sorted by name.
 
-    Each requirement is described for the system with the least delay.
+    The systems are variants of one network. Each requirement is described for the system with the least delay.
     """
     late = [too_late(system) for system in systems]
     names = set.intersection(*({one.requirement for one in some} for some in late))

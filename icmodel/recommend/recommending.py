@@ -68,8 +68,8 @@ def recommend(
 ) -> Recommendation:
     """Search the choices of a system for the designs that meet every requirement.
 
-    First, each stream is predicted alone with every combination of its options. Then every design is scored by the sum of its streams' loads.
-    Only the designs with the best scores are predicted in full and returned.
+    First, each stream is predicted alone with every combination of its options. Then every design is scored by the sum
+    of its streams' loads. Only the designs with the best scores are predicted in full and returned.
 
     Parameters
     ----------

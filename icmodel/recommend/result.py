@@ -95,7 +95,10 @@ class Checked(NanEqual):
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """Stream of the search that comes closest to meeting a requirement, if predicted without other streams."""
+    """Stream that comes closest to meeting a requirement, among all streams and options of a search.
+
+    For this comparison, each stream is predicted without the other streams. ``verdict`` is the verdict on the stream.
+    """
 
     verdict: Verdict
     stream: str

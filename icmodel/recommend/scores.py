@@ -301,10 +301,14 @@ class TableVariants:
 
 
 def table_loads(table: TableVariants, alone: AlonePredictions, first: int) -> TableLoads:
-    """Compute the loads of all variants of a table from the predictions of its streams alone.
+    """Compute the scores of all variants of a table of streams, such as the loads of ports.
 
     Parameters
     ----------
+    table : TableVariants
+        Table of streams in the system file, with its variants (choices of options).
+    alone : AlonePredictions
+        Predictions of each stream without other streams.
     first : int
         Index of the table's first stream in `alone`.
     """

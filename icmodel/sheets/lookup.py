@@ -58,10 +58,13 @@ PAYLOAD, CORES, SWITCHES = "<payload>", "<cores>", "<switches>"
 class Lookup(NamedTuple):
     """Look-up data of a workbook as cells: tables, limits and sentences of a dataset at given options.
 
-    ``names`` are the names of all tables (a table holds one metric), and ``metrics`` are those that an answer shows.
-    ``rows`` are the polynomials. ``configurations`` has a row for each table, protocol, core count and switch count; it
-    states the number of the surface (polynomials over payload and load) to use. ``protocols`` has a row for each
-    protocol in ``answered``. ``refused`` maps each other protocol to the reason.
+    ``answered`` are the protocols that have rows at these options. ``refused`` maps each other protocol to the reason.
+    ``protocols`` has a row for each answered protocol.
+
+    A look-up table holds one metric. ``names`` are the names of all tables, and ``metrics`` are those that an answer
+    shows. A table has surfaces: polynomials over payload and load, whose coefficients are in ``rows``.
+    ``configurations`` has a row for each table, protocol, core count and switch count, with the number of the surface
+    to use.
     """
 
     data: Dataset

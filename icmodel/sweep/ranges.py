@@ -264,7 +264,7 @@ def known_values(
     between = {value for value in found if first < value < last}
     if not between and name not in COUNTS:
         raise ScenarioError(
-            f"{dataset} has no {name} in the range {item!r}: add a number of values, such as {item}:25"
+            f"{dataset} has no {name} in the range {item!r}: write {item}:25 for 25 values in the range"
         )
     return sorted({first, *between, last})
 

@@ -437,7 +437,7 @@ class Groups:
     def nodes_of(
         self, names: Iterable[str], where: str, place: Place, mistakes: Mistakes
     ) -> tuple[str, ...]:
-        """Nodes for which several names stand, each node once.
+        """Find the nodes that a list of names stands for, each node once. The name of a group stands for all members.
 
         Each unknown name is added to ``mistakes``, and replaced by the most similar known name. If an unknown
         name has no similar name, the result is empty.

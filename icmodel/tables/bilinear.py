@@ -43,8 +43,9 @@ load 0.
 class Surfaces(NamedTuple):
     """Surfaces of one metric: piecewise polynomials over payload and load, one per configuration.
 
-    All surfaces share payload knots and load levels.  Cells are the intervals between knots, and slots the intervals
-    between levels.  ``coefficients`` (6, 3, slots, surfaces, cells) are c0 to c5, each for value, low and high.
+    A configuration is a protocol, core count and switch count.  All surfaces share payload knots and load levels.
+    Cells are the intervals between knots, and slots the intervals between levels.  ``coefficients`` (6, 3, slots,
+    surfaces, cells) are c0 to c5 of the polynomial in the module's docstring, each for value, low and high.
 
     ``basis`` (2, 2, slots, surfaces, cells) is the basis (kind of evidence), as an index into ``BASES``.  Index 0 of the
     first axis is for payloads between knots, and index 1 for payloads on a knot.  The second axis is likewise for loads
@@ -97,8 +98,8 @@ def compile_surfaces(
     loads : array, shape (l,)
         Load levels [b/s], increasing and finite, with every finite load of the curves.
     usable : sequence of arrays of bool, shape (curves at limited loads, k + 1), or of ``None``, optional
-        For each configuration, a mask of the payload cells in which each curve at a limited load may be used.  The
-        curves ascend in load.  ``None`` allows all cells.
+        For each configuration, a mask: whether the curve of a limited load (first axis, in ascending order of load)
+        may be used in a payload cell (second axis).  ``None``: every curve may be used in all cells.
     below : "held", "proportion", "one" or "nothing"
         Rule for loads below the lowest load of the curves.  ``held``: the value of the lowest load, with an interval
         that widens towards load 0.  ``proportion``: proportional to the load, with the high of the lowest load.
@@ -226,7 +227,10 @@ class Places(NamedTuple):
         return cls(index, index % cells, floors[index // (surfaces * cells)])
 
     def of(self, cells: Cells, curves: Ints) -> Cells:
-        """Select the polynomial terms of each element; ``curves`` holds the index of each element's curve."""
+        """Select the polynomial terms for each element, from the curve of the element.
+
+        ``curves`` (slots, surfaces, cells) holds the indices of the curves.
+        """
         return cells.at(curves.reshape(-1)[self.at], self.cell)
 
     def fill(
@@ -252,8 +256,9 @@ def _fill_surfaces(
 ) -> None:
     """Compute the coefficients of all surfaces from the curves chosen in ``sides``.
 
-    A load interval with only a curve of lower load is constant over the load.  With curves of lower and higher load, it
-    is interpolated.  With only a curve of higher load, the rule ``below`` applies.
+    For each load interval (slot), ``sides`` has the curve of the next lower load and that of the next higher load.  If
+    both exist, the surface is interpolated between them.  If only the lower exists, the surface does not depend on the
+    load.  If only the higher exists, the rule ``below`` applies.
     """
     has_lower, has_upper = sides.lower >= 0, sides.upper >= 0
     # Only a curve of lower load: constant over the load.

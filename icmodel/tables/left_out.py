@@ -132,7 +132,8 @@ def _leave_each_out(
     median, typical : float
         Median error of the line through the neighbours, and typical error: the median, or the mean if the median is 0.
     scores : array, shape (rows left out,)
-        Error of each left-out row, less the part that the half-widths explain, divided by the local scale.
+        Error of each left-out row, without the part that the half-widths of its two neighbours explain, divided by a
+        local scale.  The scale is the typical error plus the deviation of nearby rows from a straight line.
     """
     rows = [point for curve in curves for point in curve]
     x = np.array([float(p.payload_bytes or 1) for p in rows])

@@ -432,7 +432,7 @@ class Frames:
 class Work(NamedTuple):
     """Time that the application adds to each frame at the sender and at the receiver [s], (n,).
 
-    ``pace`` are the resulting limits of the streams; ``None`` until they are computed.
+    ``pace`` holds the goodput limits that follow from these times; ``None`` until they are computed.
     """
 
     send_s: Floats

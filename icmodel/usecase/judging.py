@@ -555,7 +555,10 @@ def _rank(statistic: str) -> float:
 
 
 def _statistic(metric: str) -> str | None:
-    """Return the statistic in a latency metric, such as ``p99``; ``None`` for the standard deviation (no bounds)."""
+    """Return the statistic in the name of a latency metric, such as ``p99``.
+
+    The result is ``None`` for other metrics, and for the standard deviation, since other statistics do not bound it.
+    """
     if not metric.startswith("latency_") or metric == "latency_std_s":
         return None
     return metric.removeprefix("latency_").removesuffix("_s")

@@ -161,8 +161,8 @@ def score(outcomes: Sequence[Outcome]) -> Score:
 def is_far(estimate: Estimate, value: float) -> bool:
     """Whether a measured value lies far outside the interval of its prediction.
 
-    It does if |value − predicted value| > ``FAR`` × |end − predicted value|, where end is the end of the interval on
-    the value's side.
+    This is so if |value − predicted value| > ``FAR`` × |end − predicted value|, where end is the low for a value below
+    the predicted value, and the high for a value above it.
     """
     end = estimate.high if value > estimate.value else estimate.low
     beyond = abs(value - estimate.value) > FAR * abs(end - estimate.value)

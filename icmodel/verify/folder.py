@@ -48,8 +48,8 @@ class Stored:
 class Pass:
     """Stored pass of a verification: one run of all streams at the same time.
 
-    ``number`` counts from 1. ``records`` has the record of icprobe by stream. In each stream's measurement window, all
-    streams sent at the same time for at least the share ``overlap_ratio``.
+    ``number`` counts from 1. ``records`` has the record of icprobe by stream. All streams sent at the same time during
+    at least the fraction ``overlap_ratio`` of each stream's measurement window.
     """
 
     number: int

@@ -73,8 +73,8 @@ class Times:
 class RunResult:
     """Result of one run of all streams at the same time.
 
-    ``records`` has the record of icprobe by stream. In each stream's measurement window, all streams sent at the same
-    time for at least the share ``overlap_ratio``.
+    ``records`` has the record of icprobe by stream. All streams sent at the same time during at least the fraction
+    ``overlap_ratio`` of each stream's measurement window.
     """
 
     records: Mapping[str, Mapping[str, Any]]

@@ -285,9 +285,9 @@ class PathAggregate:
         return max(flow.max_packet_bits for flow in self.flows)
 
     def arrival_for(self, flow: Flow) -> ArrivalCurve:
-        """Arrival curve of the aggregate at the first queue, if the jitter delays each packet of ``flow`` by its maximum.
+        """Arrival curve of the aggregate at its first queue if all packets of ``flow`` are released as late as possible.
 
-        All packets of ``flow`` are then delayed equally, so the flow keeps the arrival curve of its source. If a
+        These packets are then delayed equally, so the flow keeps the arrival curve of its source. If a
         packet is released earlier, no packet is served later. So delay bounds from this curve hold for the time from
         the latest possible release of a packet to its departure.
         """
@@ -314,8 +314,9 @@ class PathAggregate:
     def delay_s(self, flow: Flow, service: ServiceCurve) -> float:
         """Delay bound of a flow's packets [s] for a service curve of the whole path.
 
-        A packet of l bits waits until ``alpha - l`` bits are served, where alpha is the arrival curve of the
-        aggregate. On the last line, a packet that has begun is sent without a pause; see `Queue.wait_s`.
+        The arrival curve ``alpha`` of the aggregate bounds the bits that arrive within a time, including the
+        packet itself. So a packet of l bits waits until the other ``alpha - l`` bits are served. On the last line,
+        a packet that has begun is sent without a pause; see `Queue.wait_s`.
         """
         last = self.queues[-1].server
         own = flow.min_packet_bits if last.line_rate_bps else 0.0

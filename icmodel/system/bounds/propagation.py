@@ -277,10 +277,11 @@ class Queue:
     def wait_s(self, min_packet_bits: float, arrival: ArrivalCurve | None = None) -> float:
         """Longest time from a packet's arrival to the start of its transmission [s].
 
-        If packets are served in order of arrival, a packet of l bits waits until ``alpha - l`` bits are
-        served, where alpha is the arrival curve of the queue. The packet is then sent at the line rate
-        (Mohammadpour, Stai, Le Boudec, IEEE Networking Letters 1, 2019, arXiv 1905.04956). So a short packet
-        waits longest. If the line rate is unknown, the transmission time is part of the wait.
+        The arrival curve ``alpha`` of the queue bounds the bits that arrive within a time, including the packet
+        itself. If packets are served in order of arrival, a packet of l bits waits until the other ``alpha - l``
+        bits are served. It is then sent at the line rate (Mohammadpour, Stai, Le Boudec, IEEE Networking Letters 1,
+        2019, arXiv 1905.04956). So a short packet waits longest. If the line rate is unknown, the transmission time
+        is part of the wait.
 
         Parameters
         ----------

@@ -106,11 +106,11 @@ NOT_REQUESTED = WorstCase({}, {}, HostTimes(), "bounds were not requested")
 def host_times(
     stated: Sequence[StatedTimes], alone: Answers, paths: Sequence[PathTimes]
 ) -> HostTimes:
-    """Greatest times that hosts add to the latency of each stream: stated, or measured by its dataset.
+    """Find the greatest times that hosts add to each stream's latency: stated by devices, or measured in a dataset.
 
-    A dataset states one time for both hosts together. The source may cause all of this time or nothing. So the
-    measured time is also the jitter at a source that states no latency. If one device states its latency, the whole
-    measured time is added for the other device.
+    A dataset has one measured time for both hosts together. The source may cause any part of it, from nothing to all.
+    So if the source states no latency, its jitter is the whole measured time. If only one of the two devices states
+    its latency, the whole measured time counts for the other device.
     """
     most_s, jitter_s, covers = {}, {}, {}
     for index, times in enumerate(stated):

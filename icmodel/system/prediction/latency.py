@@ -331,6 +331,6 @@ def of_every_frame(
 
 
 def limited_to(most_s: float, time: Estimate) -> Estimate:
-    """Limit a latency to its bound [s]; unknown ends stay unknown."""
+    """Limit the value, low and high of a latency to the bound ``most_s`` [s]; unknown numbers stay unknown."""
     value, low, high = (min(end, most_s) for end in time.ends)
     return replace(time, value=value, low=low, high=high)

@@ -78,9 +78,10 @@ class PathTimes:
     floor_s: float
 
     def spaced_s(self, stream: Stream) -> float:
-        """Time from the first to the last frame of a message at the rate set at the sender [s].
+        """Delay of a message's last frame behind its first, if the rate set at the sender causes this delay [s].
 
-        0 without such a rate, or if the slowest line takes at least as long for these frames.
+        The result is 0 if no rate is set. It is also 0 if the slowest line causes at least this delay, which is then
+        ``behind_s``.
         """
         return stream.last_frame_paced_s if stream.last_frame_paced_s > self.behind_s else 0.0
 

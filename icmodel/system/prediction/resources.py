@@ -250,7 +250,7 @@ def _hops(
     capacity_bps: Floats,
     queued: Set[str],
 ) -> Iterator[Hop | None]:
-    """Yield the resources that a stream uses, each with the capacity per b/s of the stream.
+    """Yield the resources that a stream uses, each with the amount used per b/s of the stream's goodput.
 
     The order is: cores of the source, ports, interface of the sink, cores of the sink. ``None`` stands for a
     resource without a known limit, such as the interface of a sink that states its latency. At an interface

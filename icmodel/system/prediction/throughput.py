@@ -100,7 +100,11 @@ class Throughput:
     overloaded: Bools
 
     def other_shares(self, stream: int) -> tuple[StreamShare, StreamShare]:
-        """Shares of a stream in two other cases: from ``one_queue_shares``, and from ``most_shares``."""
+        """Shares of a stream in two other cases, as a pair: (``one_queue_shares``, ``most_shares``).
+
+        In the first case, all streams of a host share one queue. In the second case, all senders also send the most
+        that datasets allow.
+        """
         return self.one_queue_shares[stream], self.most_shares[stream]
 
 

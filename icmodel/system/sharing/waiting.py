@@ -239,8 +239,9 @@ class _Encounters:
 def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats]) -> _Encounters:
     """Sum the loads and bursts of the other streams at the port of each given entry (stream at a port).
 
-    Only streams that ``some`` selects count; streams of the entry's own source do not. ``nodes`` has the nodes
-    and weights of a numerical integral for each port, arrays (ports, nodes).
+    Only streams that ``some`` selects count; streams of the entry's own source do not. ``of`` has the indices of
+    the given entries. Some sums are integrals, which are evaluated by Gaussian quadrature. ``nodes`` has the
+    quadrature points and their weights for each port, two arrays (ports, points).
     """
     t, weight = (of_port[at.port] for of_port in nodes)
     load = np.where(some, at.load, 0.0)
