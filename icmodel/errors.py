@@ -302,9 +302,10 @@ class Mistakes:
 
 
 def names_of(table: object) -> tuple[object, ...]:
-    """List the names that can stand for a table in the path to a value.
+    """List the names that can stand for a table in the path to a value, such as ``("links", "a<->b", "rate")``.
 
-    They are the name of the table, and for a link the groups at its ends, such as ``camera<->switch``.
+    They are the key ``name`` of the table, and for a link its two groups, such as ``camera<->switch``. A missing one is
+    ``None``.
     """
     if not isinstance(table, dict):
         return ()

@@ -355,7 +355,7 @@ def standing(case: UseCase, data: Dataset, variant: str, settings: Settings) -> 
 
 
 def asked_runs(decisions: Iterable[Decision]) -> tuple[Run, ...]:
-    """Return the runs of all undecided requirements, sorted, without duplicates."""
+    """Return the runs at which a requirement is undecided, sorted, without duplicates."""
     return tuple(sorted({decision.run for decision in decisions}))
 
 

@@ -152,7 +152,8 @@ def predict(
         way = "--from" if template is None else "--template"
         if protocol is not None or given_options(question):
             raise ScenarioError(
-                f"{way} takes every parameter from the file: replace the option by a column of the file"
+                f"with {way}, parameters such as --payload are columns of the file: leave such options out, and fill "
+                "in the columns"
             )
         others: dict[str, object] = {
             "--message": message,

@@ -89,9 +89,9 @@ ALL = 1 - 1e-9
 class TheoryPackets:
     """Theoretical packet rate of streams: frames per second times packets per frame.
 
-    Below capacity, no packet holds data of two frames, so a frame has the packets of a lone frame.  At
-    its limit, a stream fills its packets.  A frame then has the least number of packets, and the
-    fitted goodput gives the frames per second.
+    A stream below its capacity does not put two frames into one packet, so a frame has the packets of
+    a lone frame.  A stream at its limit fills its packets, so a frame has the least number of packets.
+    The frames per second of a stream at its limit follow from the fitted goodput.
     """
 
     goodput: FittedMetric
@@ -287,12 +287,13 @@ class Fitter:
         return None if unknown else TheoryPackets(goodput)
 
     def _like(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
-        """Find the fit of a similar metric; the search for this metric's kernels starts from its kernels.
+        """Find the fit of a similar metric, from whose kernels the search for this metric's kernels starts.
 
-        If this metric is fitted as a multiple of its median (``over``), the similar metric is the mean.
-        Otherwise it is the metric that `_first_of_kind` names.  The result is ``None`` if this metric
-        is itself that metric, or if the other fit has fewer rows than this metric and than
-        ``MOST_ROWS``.
+        The similar metric is the first of its kind (`_first_of_kind`), such as the median latency.  If
+        this metric is fitted as a multiple of that median (``over``), it is the mean instead.
+
+        The result is ``None`` if this metric is itself the similar one.  It is also ``None`` if the
+        other fit has too few rows: fewer than this metric, and fewer than ``MOST_ROWS``.
         """
         first = self._first_of_kind(metric)
         if over is not None:
@@ -577,7 +578,7 @@ class _Rows:
         return found
 
     def with_robust_variance(self, found: ProtocolProcesses) -> _Rows:
-        """Copy of these rows in which outliers have more variance, by `robust_variance`."""
+        """Copy these rows, and give outliers a greater variance (`robust_variance`), so that they count less."""
         variance = robust_variance(found, self.observed.variance)
         return replace(self, observed=replace(self.observed, variance=variance))
 

@@ -28,9 +28,9 @@ Watch = Callable[[int, int], None]
 class Fits:
     """Fits of a dataset's metrics; each fit is made on first use.
 
-    ``carrier`` computes how frames travel on the wire.  ``kept`` holds hyperparameters of metrics that
-    were fitted before.  Only other metrics need a search; its results are added to ``kept``.
-    ``watch`` is called after each fit.
+    ``carrier`` is a function that computes how frames travel on the wire.  ``kept`` holds the
+    hyperparameters of metrics that were fitted before.  If a metric is not in ``kept``, a search finds
+    its hyperparameters and adds them.  ``watch`` is called after each fit.
 
     >>> import icmodel
     >>> from functools import partial
@@ -87,10 +87,10 @@ class Fits:
     def flowing(self, metric: str, where: Sites) -> Sites:
         """Copy the sites of a metric with their throughput, computed from the fitted goodput.
 
-        The sites of the goodput itself stay unchanged.  If the hosts are at their limit, the throughput
-        equals the goodput, and another rate (b/s or 1/s) would be predicted from itself.  So the
-        throughput of its sites at the limit is set to 0 (unknown).  Packet rates keep the throughput,
-        since they are fitted as multiples of a theoretical rate.
+        The sites of the goodput itself stay unchanged.  For other rates (b/s or 1/s), the throughput is
+        set to 0 (unknown) where the hosts are at their limit: there it says the same as the rate to be
+        predicted.  Packet rates keep the throughput, since they are fitted as multiples of a
+        theoretical rate.
         """
         if metric == "goodput_bps":
             return where

@@ -176,8 +176,8 @@ class Mechanism:
     def _most_specific(self, key: CostKey) -> CostKey:
         """Key of the costs to use for a protocol and the state of its hosts (at their limit or not).
 
-        If the protocol has no costs for this state, they are its costs for both states.  If it has none
-        at all, they are the costs of all rows.
+        These are the costs of the protocol in this state.  If there are none, they are its costs for
+        both states together, and if there are none of these, the costs of all protocols together.
         """
         protocol, _ = key
         return next(one for one in (key, (protocol, None), ANY) if one in self._costs)

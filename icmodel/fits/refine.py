@@ -92,7 +92,7 @@ class Refiner:
 
     @cached_property
     def on_own_link(self) -> Refiner:
-        """Refiner that draws curves for the same hosts, but on the dataset's own link."""
+        """Refiner (computes curves from fits) for the same hosts, but on the dataset's own link."""
         if self.hosts is None or self.hosts.line_rate_bps is None:
             return self
         if self.hosts.cpu_clock_ratio == 1.0:

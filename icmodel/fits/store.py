@@ -200,7 +200,7 @@ class Kept:
             )
 
     def text(self) -> str:
-        """Convert the fits to JSON text, with metrics in alphabetical order and without curves."""
+        """Convert the fits to JSON text, metrics in alphabetical order; a file of its own holds the curves."""
         metrics = {
             name: None if one is None else one.to_dict()
             for name, one in sorted(self.metrics.items())

@@ -556,7 +556,9 @@ def family(metric: str) -> str:
 
 
 def slip_of(ratio: float, of: str) -> Slip | None:
-    """Find the unit mistake of a family that explains a ratio of value to expected value; ``None`` without one.
+    """Find the typical unit mistake that explains a wrong value; ``None`` if no mistake explains it.
+
+    ``ratio`` is the value divided by the expected value. ``of`` is the family of the metric: bits, time or count.
 
     >>> slip_of(7.9, BITS).words
     'bits taken for bytes or bytes for bits'
@@ -570,10 +572,10 @@ def slip_of(ratio: float, of: str) -> Slip | None:
 
 
 def is_rare_trip(metric: str, ratio: float) -> bool:
-    """Whether a latency that is wrong by a factor of 2 deviates in the direction that a mistake rarely has.
+    """Whether a latency that is wrong by a factor of 2 is wrong in the unusual direction.
 
-    Usually half and whole round trips were confused. Then a number labelled as half or as one-way is too long, and one
-    labelled as a whole round trip is too short. The result is true for the opposite direction.
+    ``ratio`` is the latency divided by the expected one. The usual mistake confuses half and whole round trips. Then a
+    number labelled as half or as one-way is too long, and one labelled as a whole round trip is too short.
     """
     return (ratio > 1) is not _is_half(metric)
 

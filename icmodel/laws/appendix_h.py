@@ -171,8 +171,8 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
     """Compute the processing time of the host's cores at the measured core count.
 
-    Below the lowest measured load, the processing time is proportional to the load (IC2012 erratum E15).  The same
-    holds for an achieved request if only the unlimited load was measured.
+    Below the lowest measured load, IC2012 has no rule (erratum E15), and the processing time is taken as proportional
+    to the load.  If only the unlimited load was measured, this holds for every request that is achieved.
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     up_to_unlimited(query, metrics, value, top_load, load)
@@ -183,10 +183,11 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
 def up_to_unlimited(
     query: TableQuery, metrics: Sequence[str], value: Floats, top_load: Floats, load: Load
 ) -> None:
-    """Raise the highs of metrics that grow with the load, in place, for requests above the highest limited load.
+    """Raise the high of metrics that grow with the load, in place, for requests above the highest limited load.
 
-    The true number lies between the numbers at the highest limited load and at the unlimited load.  So the value is
-    the first of them (IC2012 erratum E15), and the high of its interval is raised to the high of the second.
+    For such a request, the true number lies between two measured numbers: at the highest limited load, and at the
+    unlimited load.  The value is the first of them, since IC2012 has no rule for these loads (erratum E15).  So the
+    high of the interval is raised to at least the high of the second.
     """
     if query.ends == 1:
         return
@@ -228,8 +229,8 @@ def cpu(query: TableQuery, metrics: Sequence[str], flow: Flow, time: CpuTime = c
 def per_core(query: TableQuery, utilisations: Sequence[str], value: Floats) -> Floats:
     """Scale utilisations to the requested number of cores: utilisation × measured cores / requested cores.
 
-    The pseudo-code writes ``cpu/(cores/4)``, since its tables were measured with four cores.  The result is the
-    utilisation that the stream needs; it may exceed 1 (IC2012 erratum E6).
+    The pseudo-code of IC2012 appendix H writes ``cpu/(cores/4)``, since its tables were measured with four cores.  The
+    result is the utilisation that the stream needs.  As in the pseudo-code, it may exceed 1 (erratum E6).
     """
     value = value * query.core_ratio(utilisations)[:, None]
     if query.tables.extend and query.tables.axes.cores:  # for a core count that was not measured
@@ -325,8 +326,9 @@ def bases(query: TableQuery, flow: Flow) -> Bases:
 def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
     """Upper bounds of the goodput [b/s] by name, for a single request; the goodput is usually the least bound.
 
-    As in the pseudo-code, the wire sets no bound.  If all senders together request more than the receiver accepts, the
-    goodput is the stream's share, even if the share exceeds the request (IC2012 erratum E2).
+    As in the pseudo-code of IC2012 appendix H, the wire sets no bound.  If all senders together request more than the
+    receiver accepts, the goodput is the stream's share, even if the share exceeds the request (an error of the
+    pseudo-code, erratum E2, which this variant keeps).
     """
     return {"request": float(query.q.requested_goodput_bps[0]), **benchmark_and_share(query, flow)}
 

@@ -261,6 +261,8 @@ def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
 def sent(query: TableQuery, flow: Flow) -> Floats:
     """Compute the rate at which the sender sends [b/s], (ends, n); a lossy sender sends more than arrives.
 
+    The `ends` axis holds value, low and high; n is the number of requests.
+
     A saturated lossy sender sends capacity / (1 − loss).  The relative errors of both factors are independent, so the
     relative error of the sent rate is the root of the sum of their squares.
     """

@@ -66,10 +66,10 @@ MetricsAt = Callable[[TableQuery, Load, Flow], Floats]
 def widen_to_both_regimes(
     query: TableQuery, load: Load, flow: Flow, metrics_at: MetricsAt
 ) -> Floats:
-    """Evaluate metrics (metrics, ends, n) at given loads, and widen their intervals if saturation is uncertain.
+    """Evaluate metrics at given loads, and widen their intervals if saturation is uncertain: (metrics, ends, n).
 
-    If the interval of the capacity contains the request, the stream may or may not saturate.  The interval of each
-    metric then covers both cases.
+    The `ends` axis holds value, low and high; n is the number of requests.  If the interval of the capacity contains
+    the request, the stream may or may not saturate.  The interval of each metric then covers both cases.
     """
     found = metrics_at(query, load, flow)
     open_ends = load.slot[LOW:] != load.slot[VALUE]

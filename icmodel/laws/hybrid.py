@@ -234,7 +234,9 @@ class FittedTables:
         return None if over is None else _tables(shared, request, over, "", overload=True)
 
     def draw(self, request: TableRequest) -> None:
-        """Draw and keep all curves that :meth:`prepare` and :meth:`prepare_overload` need, without making tables.
+        """Compute ("draw") and keep the curves that :meth:`prepare` and :meth:`prepare_overload` turn into tables.
+
+        The look-up tables themselves are not made.
 
         Raises
         ------
@@ -298,7 +300,10 @@ class Shared:
 
     @cached_property
     def compiler(self) -> Compiler:
-        """Compiler that turns curves into look-up tables; its axes cover the payloads and loads of all protocols."""
+        """Make the compiler, which turns curves into look-up tables on common axes.
+
+        The axes cover the payloads and loads of all protocols.
+        """
         best = best_goodput(self.data, alone(self.rows), self.goodput_errors, limited=True)
         drawn = self.refined("goodput_bps", best)
         beside = crossings(drawn, self.data.protocols, loads_of(self.rows))
@@ -546,7 +551,7 @@ def notes(
 ) -> Iterator[str]:
     """Write the notes that accompany the prediction of a single request.
 
-    ``instead`` says which runs are used for an unachieved request.
+    ``instead`` is the text of the note on a request that is not achieved; it names the runs that give the latency.
     """
     yield from sharing_notes(query, flow, scenario)
     yield from work_notes(query, scenario)

@@ -387,7 +387,10 @@ def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str
 
 
 def latency_note(query: TableQuery, flow: Flow, scenario: Scenario, instead: str) -> Iterator[str]:
-    """Write a note on the latency in overload; ``instead`` says which runs are used for an unachieved request."""
+    """Write a note on the latency in overload.
+
+    ``instead`` is the text of the note on a request that is not achieved; it names the runs that give the latency.
+    """
     if flow.not_achieved[VALUE, 0] and math.isfinite(scenario.requested_goodput_bps):
         yield f"the request is not achieved: {instead}"
     elif latency_unknown(query, flow)[0]:

@@ -68,9 +68,9 @@ class TableCache:
         return prepared
 
     def prepare_overload(self, request: TableRequest) -> Prepared | None:
-        """Make the look-up tables for questions whose request exceeds the capacity; None if the law has none.
+        """Make the look-up tables for questions whose request exceeds the capacity.
 
-        ``overload`` is this method with a cache.
+        The result is None if the law has no special tables for them. ``overload`` is this method with a cache.
         """
         return None if self.law.overload is None else self.law.overload.law.prepare(request)
 
@@ -120,7 +120,7 @@ class TableCache:
         return self if is_own(self.data, hosts, options) else self._for_hosts(hosts)
 
     def make_for_hosts(self, hosts: Hosts) -> TableCache:
-        """Make the cache of tables for other hosts or another link, which the law must support."""
+        """Make the cache of look-up tables for other hosts or another link; check `hosts_problem` first."""
         assert self.law.for_hosts is not None  # hosts_problem checks it
         data, law = self.law.for_hosts(hosts)
         return TableCache(data, self.variant, law)

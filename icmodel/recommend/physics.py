@@ -57,10 +57,10 @@ class TooLate:
         return self.bits / self.rate_bps + self.cable_s
 
     def sentences(self) -> tuple[str, ...]:
-        """Return the calculation as one or two sentences; the last is about this port.
+        """Return the calculation as one or two sentences.
 
-        If this port sends only some of the group's messages, a sentence before it tells the rate that a single link for
-        all messages would need.
+        The last sentence is about the messages through this port. If the group also has messages through other ports, a
+        first sentence gives the rate that one link for all messages would need.
         """
         limit, rate = units.format_seconds(self.limit_s), units.format_bps(self.rate_bps)
         cable = f"{units.format_metres(self.cable_m)} of cable take {units.format_seconds(self.cable_s, 4)} of this time"

@@ -267,10 +267,10 @@ class Checks:
         return 0
 
     def predict_nearest(self) -> None:
-        """Predict in full the designs with the fewest differences from the file, until one meets all requirements.
+        """Predict designs in full, by ascending number of differences from the file, until one meets all requirements.
 
-        Designs with the same number of differences as this one are predicted too, until `MOST_MENDS` designs meet all
-        requirements. At most `MOST_MENDS` + `TRIES` designs are predicted.
+        Further designs with as few differences are also predicted, until `MOST_MENDS` designs meet all requirements.
+        At most `MOST_MENDS` + `TRIES` designs are predicted.
         """
         scores = self.space.scores
         left = np.flatnonzero(scores.outcomes == MET_ALONE)

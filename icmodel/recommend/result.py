@@ -115,7 +115,7 @@ class Searched:
     Parameters
     ----------
     may_meet, undecided, fail : int
-        Number of scored designs of which the score allows the outcome *met*, at best *undecided*, or only *not met*.
+        Numbers of scored designs by the best outcome that the score allows: *met*, *undecided* or *not met*.
     checked : int
         Number of designs predicted in full.
     unchecked : int

@@ -155,7 +155,7 @@ def _findings(
 ) -> Table:
     """Return a table with a row for each judged requirement: its verdict, and a text.
 
-    ``parts_of`` returns the parts of this text.
+    The text consists of the parts that ``parts_of`` returns, with semicolons between them; equal parts appear once.
     """
     rows = tuple(
         (

@@ -185,10 +185,11 @@ def protocol_rows(cache: TableCache, prepared: Prepared) -> Iterator[dict[str, C
 def configuration_rows(
     found: Lookup, cache: TableCache, options: Options, first_surface: Sequence[int]
 ) -> Iterator[dict[str, Cell]]:
-    """Yield a row of cells for each look-up table, protocol, core count and switch count.
+    """Yield a row of cells for each combination of look-up table, protocol, core count and switch count.
 
-    A row has the number of its surface, its ranges, and the sentences for questions that it cannot answer.
-    ``first_surface`` is the number of surfaces in the tables before each table.
+    A surface holds the numbers of a table over payload and load. A row has the number of its surface (0 without one),
+    the ranges of its payloads and values, and the sentences for questions that it cannot answer. Surfaces are numbered
+    through all tables: ``first_surface`` holds, for each table, the number of surfaces in the tables before it.
     """
     tables, data = found.tables, found.data
     axes = tables.axes
@@ -239,10 +240,10 @@ def _absence(
     has_rows: bool,
     switches: str = "",
 ) -> str:
-    """Return the reason why a table has no value, as in `icmodel.model.explanation`.
+    """Return the reason why a look-up table has no value, in the words of `icmodel.model.explanation`.
 
-    If ``switches`` is given, the reason names a number of switches. ``switches`` is then the text `SWITCHES`, which a
-    formula replaces by the number.
+    With ``switches`` (the placeholder `SWITCHES`), the reason also names the number of switches: a formula of the sheet
+    replaces the placeholder by the number in the question.
     """
     data = found.data
     for entry in data.absences:

@@ -239,8 +239,9 @@ def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
 class Blocks(Sequence["Block"]):
     """Blocks of at most ``most`` consecutive points of a grid; each block is a grid itself.
 
-    A block has all values of the last axes, as many axes as fit into ``most`` points. The axis before them is cut into
-    pieces, and each block has one piece. Of each earlier axis, a block has a single value.
+    The last axis varies fastest. Counted from the end, a block has all values of as many axes as fit into ``most``
+    points. The next axis is cut into pieces, and a block has one piece. Of each remaining axis, a block has one value.
+    In the example, the payloads are cut into pieces of two, and each block has one core count.
 
     Examples
     --------

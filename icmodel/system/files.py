@@ -339,7 +339,7 @@ def notes_on_usecase(system: System) -> tuple[str, ...]:
 
 
 def with_system_notes(evaluation: Evaluation) -> Evaluation:
-    """Add notes to the evaluation of a use case; see `notes_on_system`."""
+    """Add a note to the evaluation of a use case for each stream that requests another rate in the bundled system."""
     derived = {one.name: one for one in evaluation.derivations}
     notes = notes_on_system(evaluation.usecase, derived, evaluation.candidate)
     return replace(evaluation, notes=notes)

@@ -337,7 +337,10 @@ class Stream:
 
     @property
     def last_frame_paced_s(self) -> float:
-        """Time from the first to the last frame of a message at the rate set at the sender [s]; 0 without a rate."""
+        """Time between the first and the last frame of a message that the rate set at the sender requires [s].
+
+        It is (frames per message − 1) / rate, or 0 if no rate is set.
+        """
         return 0.0 if self.paced_fps is None else (self.frames_a_message - 1) / self.paced_fps
 
     @property

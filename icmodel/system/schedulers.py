@@ -206,8 +206,8 @@ def greatest_rate_bps(scheduler: Scheduler, priority: int, rate_bps: float) -> f
     """Greatest average rate of a priority at a port of a given rate [b/s].
 
     A shaped class is limited to its idle slope (IEEE 802.1Q-2022 Annex L). A gated class is limited to
-    the share of the cycle in which its gate is open. Expedited forwarding reached at most 5.5 of 9.4
-    Gb/s (IC2012 §6.5.3).
+    the share of the cycle in which its gate is open. Expedited forwarding (scheduler ``dscp``) is
+    limited to 5.5 / 9.4 of the rate, the most that was measured (IC2012 §6.5.3).
 
     Examples
     --------

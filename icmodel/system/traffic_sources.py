@@ -113,7 +113,7 @@ class Image(_Source):
     rate_hz: Positive
 
     def producer(self, payload_bytes: int | None) -> Producer:
-        """Return the equivalent producer: one message per picture."""
+        """Convert the pictures to a producer of messages: one message per picture."""
         bits = self.width_px * self.height_px * self.depth_bits
         return Producer("image", 1 / self.rate_hz, bits / 8)
 
@@ -140,7 +140,7 @@ class Samples(_Source):
         return self
 
     def producer(self, payload_bytes: int | None) -> Producer:
-        """Return the equivalent producer: one message per cycle."""
+        """Convert the samples to a producer of messages: one message per cycle."""
         bits = self.samples * self.size_bits
         return Producer("samples", 1 / self.cycle_hz, bits / 8, self.within_s)
 

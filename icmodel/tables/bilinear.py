@@ -206,9 +206,11 @@ def _curves_beside(load: Floats, may: Bools, loads: Floats) -> tuple[Ints, Ints]
 
 
 class Places(NamedTuple):
-    """Selected elements of arrays with the axes (slots, surfaces, cells), as flat indices ``at`` (n,).
+    """Positions of n selected elements in the arrays of `Surfaces`, whose last axes are (slots, surfaces, cells).
 
-    ``cell`` (n,) is the payload interval of each element, and ``floor`` (n,) the lower level [b/s] of its load interval.
+    Slots are the intervals between load levels, and cells the intervals between payload knots.  ``at`` (n,) holds flat
+    indices over these three axes.  ``cell`` (n,) is the index of each element's cell, and ``floor`` (n,) the load level
+    below its slot [b/s].
     """
 
     at: Ints
@@ -380,7 +382,7 @@ class Cells(NamedTuple):
 
 
 def on_cells(curves: Sequence[Curve], knots: Floats) -> Cells:
-    """Evaluate curves on cells, the payload intervals between knots; ``knots`` include the payloads of every curve."""
+    """Evaluate curves on cells: the payload intervals between ``knots`` [B], which include every curve's payloads."""
     left = left_knots(knots)
     payload = np.concatenate([curve.payload_bytes for curve in curves])
     last = np.cumsum([len(curve.payload_bytes) for curve in curves]) - 1
@@ -410,10 +412,10 @@ def on_cells(curves: Sequence[Curve], knots: Floats) -> Cells:
 
 
 def _cell_terms(curves: Sequence[Curve], knots: Floats) -> Floats:
-    """Polynomial terms of curves in each cell (payload interval), (3, 3, curves, cells).
+    """Polynomials of curves in the payload, for each cell (interval between payload knots): (3, 3, curves, cells).
 
-    The first axis holds the number at the left knot, the slope and the quadratic coefficient.  The second axis holds
-    value, low and high.
+    Along the first axis: the number at the left knot, the slope there, and the quadratic coefficient.  Along the second
+    axis: value, low and high.
     """
     at_knots = np.stack([curve.at(knots) for curve in curves], axis=1)
     value = np.concatenate([at_knots[..., :1], at_knots], axis=-1)

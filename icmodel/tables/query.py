@@ -309,9 +309,10 @@ class TableQuery:
         return self.tables.metrics[metric].payloads.take(self.config, axis=1)
 
     def _of_configuration(self, numbers: NDArray[Number]) -> NDArray[Number]:
-        """Select the numbers of each request's configuration, (m, n), from ``numbers`` (m, configurations) or (m, 1).
+        """Select the column of each request's configuration (protocol, core and switch count): (m, n).
 
-        The shape is (m, 1) if all requests share one configuration, or all configurations have the same number.
+        ``numbers`` has m rows, such as one per metric, and a column for each configuration; or a single column if all
+        configurations have the same numbers.  Then, or if all n requests have one configuration, the result is (m, 1).
         """
         if numbers.shape[1] == 1:
             return numbers

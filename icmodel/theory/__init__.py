@@ -180,7 +180,7 @@ def ceil_div(dividend: NDArray[np.int64], divisor: int) -> NDArray[np.int64]:
 
 
 def multiples(step: int, up_to_bytes: int, limit: int | None) -> NDArray[np.int64]:
-    """List the multiples of `step` [B] up to `up_to_bytes`, and at most `limit`, ascending."""
+    """List the multiples of `step` [B], ascending, up to the smaller of `up_to_bytes` and `limit`."""
     most = up_to_bytes if limit is None else min(up_to_bytes, limit)
     return np.arange(step, most + 1, step, dtype=np.int64)
 

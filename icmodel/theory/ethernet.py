@@ -94,8 +94,9 @@ class Framing(AnyFraming):
     vlan_tags : 0, 1 or 2
         Number of VLAN tags of 4 B, which count towards the least frame size.
     padded : bool
-        Whether short frames are padded to 64 B, as on every wire, and a latency ends before the last
-        gap. If False, the results are those of IC2012.
+        If True, short frames are padded to 64 B, as on every wire, and a latency does not include
+        the gap after the last packet. If False, nothing is padded and a latency includes this gap,
+        as in IC2012.
 
     Raises
     ------

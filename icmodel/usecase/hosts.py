@@ -87,7 +87,8 @@ def _others_bps(stream: str, load: Load, derived: Derivations) -> float:
 class SharedInterface:
     """Busiest interface on a stream's path.
 
-    ``endpoints`` is the number of all streams at the interface, and ``load`` their number by name.
+    ``endpoints`` is the number of all streams at the interface. ``load`` maps the name of a stream to the number of
+    equal streams with this name.
     ``other_goodput_bps`` is the goodput of all other streams there [b/s].
     """
 

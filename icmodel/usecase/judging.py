@@ -102,7 +102,8 @@ class Criterion:
     def streams(self) -> int:
         """Number of streams over which the requirement sums a metric; 1 if it names no device.
 
-        These are the streams at one device, divided by the number of hosts over which the candidate spreads them.
+        It is the number of streams at the device, divided by the number of hosts over which the candidate spreads them,
+        and rounded up.
         """
         hosts = self.candidate.hosts.get(self.limit.device or "", 1)
         return math.ceil(self.case.streams_at(self.limit) / hosts)

@@ -139,11 +139,11 @@ def streams(
     passes: Sequence[Pass],
     shares: Mapping[str, RunShare],
 ) -> dict[str, dict[str, Compared]]:
-    """Compare the predicted metrics of each stream with their measurements, by stream and metric.
+    """Compare the predicted metrics of each stream with their measurements: stream -> metric -> result.
 
-    ``shares`` has, by protocol, low and high of the ratio goodput / request of single runs (see
-    `icmodel.fits.observations.run_shares`). If a stream is predicted to get its request, they widen the interval of its
-    goodput.
+    Even if a stream gets its request, the goodput of a single run is not exactly the request. ``shares`` maps each
+    protocol to the low and high of the ratio goodput / request in single runs (`icmodel.fits.observations.run_shares`).
+    If a stream is predicted to get its request, low and high of its goodput are multiplied by these two ratios.
     """
     found: dict[str, dict[str, Compared]] = {}
     for name, stream in system.streams.items():

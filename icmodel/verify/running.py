@@ -240,10 +240,10 @@ def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any],
 
 
 def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
-    """Return the share of each stream's measurement window during which, at least, all streams sent.
+    """Return a lower bound on the share of a measurement window in which all streams sent, valid for every stream.
 
-    The share is 1 - max(d - min(warm-up, tail), 0) / window, or 0 if this is negative. Here d is the greatest possible
-    time from the first start of a stream to the last.
+    The bound is 1 - max(d - min(warm-up, tail), 0) / window, or 0 if this is negative. Here d is the greatest possible
+    time between the start of the first stream and the start of the last stream.
 
     - The start of a stream is known only roughly. A run from S to E takes u = E - S - (planned length) longer than
       planned, before or after its traffic. So the traffic starts between S and S + u, plus an idle time that is equal

@@ -274,7 +274,8 @@ class _Direction:
     def check(self) -> None:
         """Raise RecordError if the run failed, or its counts contradict each other.
 
-        There must be as many connections as requested, and as many bytes as the packets, or the streams, have together.
+        The number of connections must be the requested one. The total of the bytes must equal the sum over the streams,
+        and for UDP the number of packets times the payload.
         """
         start, end, test = self.start, self.end, self.test
         if error := self.document.get("error"):

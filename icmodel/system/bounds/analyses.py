@@ -250,9 +250,9 @@ class PathAggregate:
 
     @cached_property
     def own_stages(self) -> tuple[StageNumbers, ...]:
-        """Numbers of the stages of the aggregate's own flows, one set for each hop of the path.
+        """Stages (packets of some flows at one server) of the aggregate's own flows: a set of stage numbers per hop.
 
-        A stage is the packets of some flows at one server.
+        A stage number identifies a stage in the network.
         """
         chains = [self.propagation.chains[flow.name] for flow in self.flows]
         return tuple(frozenset(numbers) for numbers in zip(*chains, strict=True))

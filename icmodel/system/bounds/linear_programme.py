@@ -240,7 +240,7 @@ class QueueDates:
         }
 
     def upstream(self) -> Iterator[QueueDates]:
-        """Iterate over the dates of this queue, then of all previous queues of the path."""
+        """Iterate over `QueueDates`: of this queue, of the queue before it, and so on to the first of the path."""
         yield self
         if self.before is not None:
             yield from self.before.upstream()
@@ -287,7 +287,10 @@ class QueueDates:
         return entered + self.forwarded(leaving, date, sign)
 
     def over_link(self, link: str | None, date: int, sign: float) -> Terms:
-        """Constraint terms for all bits that arrived at this queue over a link by a date."""
+        """Constraint terms for all bits that arrived at this queue over a link by a date (point in time).
+
+        ``sign`` is the factor of the terms.
+        """
         entered = self.entered(link, self.parts, date, sign)
         if not self.queue.links[link] & self.along:
             return entered

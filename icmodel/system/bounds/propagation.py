@@ -308,8 +308,8 @@ class StageArrivals:
     Parameters
     ----------
     look_back
-        Number of servers, back from a stage towards the sources, at which the joint output of all its flows gives
-        an additional bound.
+        Number of servers, counted back from a stage towards the sources, for which an additional bound is computed:
+        the joint output of the server.
     """
 
     def __init__(self, look_back: int) -> None:
@@ -338,9 +338,10 @@ class StageArrivals:
         self._queue_of |= dict.fromkeys(queue.stages, queue)
 
     def of_stages(self, numbers: StageNumbers, of_interest: StageNumbers = _NONE) -> ArrivalCurve:
-        """Joint arrival curve of several stages (packets of some flows) of one queue.
+        """Joint arrival curve of several stages (packets of some flows at one server) of one queue.
 
-        At the previous servers, the stages in ``of_interest`` do not count as cross traffic; see the class.
+        ``of_interest`` holds the stages of the flow whose delay is bounded. At the previous servers, they do not count
+        as cross traffic; the docstring of the class gives the reason.
         """
         return self._of_stages(numbers, of_interest, self._look_back)
 
@@ -388,10 +389,10 @@ class StageArrivals:
     def _over_link_without(
         self, link: str | None, numbers: StageNumbers, left_out: int
     ) -> ArrivalCurve:
-        """Arrival curve of the traffic over one link without the stage ``left_out``.
+        """Arrival curve of the traffic over one link, without the stage ``left_out``.
 
-        It is the sum over all stages of the link, less this stage. The sum is computed once for all stages that are
-        left out in turn. The curve is also limited by the line rate, at which all stages together arrive.
+        A stage is the packets of some flows at one server. The curve is the sum over all stages of the link (computed
+        once and kept), less the curve of this stage. It is at most the bound by the line rate of the link.
         """
         own = self._stages[left_out].arrival.buckets
         if len(own) != 1:
@@ -408,9 +409,10 @@ class StageArrivals:
     def _over_link(
         self, link: str | None, numbers: StageNumbers, of_interest: StageNumbers, look_back: int
     ) -> ArrivalCurve:
-        """Joint arrival curve of several stages whose packets come over one link.
+        """Joint arrival curve of several stages (packets of some flows at one server) that come over one link.
 
-        It is the minimum of three curves: sum of the stages, line-rate bound, and output of the previous server.
+        It is the minimum of up to three curves: the sum of the stages' curves, the bound by the line rate of the link,
+        and the joint output of the previous server.
         """
         key = (numbers, of_interest, look_back)
         if key not in self._over_links:

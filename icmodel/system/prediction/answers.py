@@ -281,7 +281,10 @@ class StreamQuestions:
         return reasons
 
     def ask(self, **changed: Floats) -> Answers:
-        """Ask every dataset once, after replacing parameters by the arrays ``changed``, each (streams,)."""
+        """Ask every dataset once about its streams, with some parameters changed.
+
+        ``changed`` maps the name of a parameter to its new values, array (streams,).
+        """
         metrics: dict[str, Floats] = {}
         bottleneck = np.full(self.count, -1)
         datasets: dict[int, str] = {}

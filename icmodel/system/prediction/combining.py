@@ -269,10 +269,11 @@ class _StreamResults:
     def limited_message_times(
         self, bound: LatencyBound | None, metrics: dict[str, Estimate], times: dict[str, Estimate]
     ) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
-        """Limit message times to the worst-case bound, if the bound holds for whole messages.
+        """Limit message times to the worst-case bound; no change if the bound holds only for single frames.
 
-        If the bound does not include the hosts, only value and low end are limited, and only for a stream without a
-        dataset: its hosts may add any time.
+        If the bound includes the hosts, value, low and high are limited. If not, the times of a stream with a dataset
+        stay unchanged. For a stream without a dataset, value and low are limited to the bound plus the stated times;
+        high stays, since its hosts may add any time.
         """
         if bound is None or not bound.whole:
             return metrics, times

@@ -108,9 +108,9 @@ def stream_goodput(
 def _by_dataset(
     index: int, rates: Throughput, stated: StatedTimes, buffers: Buffers
 ) -> tuple[dict[str, Estimate], Estimate]:
-    """Metrics of a stream with a dataset, and its goodput before stated buffers.
+    """Compute a stream's metrics from its dataset, and its goodput before buffers of a stated size drop frames.
 
-    The dataset answers for the stream beside other streams. Shared resources and buffers limit the goodput.
+    The dataset predicts the stream beside the other streams. Shared resources, then buffers, reduce this goodput.
     """
     share, other_shares = rates.shares[index], rates.other_shares(index)
     own = {name: rates.beside.estimate(name, index) for name in rates.beside.metrics}
@@ -140,9 +140,10 @@ def _by_dataset(
 def _without_dataset(
     index: int, rates: Throughput, stated: StatedTimes, buffers: Buffers
 ) -> tuple[dict[str, Estimate], Estimate]:
-    """Metrics of a stream without a dataset, and its goodput before stated buffers.
+    """Compute a stream's metrics without a dataset, and its goodput before buffers of a stated size drop frames.
 
-    If both devices state their latency, they pass all that the network passes. Otherwise theory gives an upper limit.
+    If both devices state their latency, they are assumed to pass all that the network passes. Otherwise the goodput is
+    only an upper limit, from theory.
     """
     share, other_shares = rates.shares[index], rates.other_shares(index)
     by_window, why = bool(rates.by_window[index]), rates.alone.refused[index]

@@ -77,7 +77,8 @@ class SharedResources:
     frame_packets : array of int (streams,)
         Greatest number of packets of one frame of each stream, over all links of its path.
     own_usage : array (streams, hops)
-        Usage as in ``flows.usage``, except for multicast copies: their usage is not set to 0.
+        Resource capacity that 1 b/s of goodput takes, as in ``flows.usage``. There, a multicast copy that is counted
+        already has the usage 0; here, it has the usage that it would have as the only copy.
     buffered : set of str
         Ports of switches with a stated buffer.
     """
@@ -199,8 +200,8 @@ def shared_resources(
     capacity_bps : array (streams,)
         Greatest goodput of each stream alone; infinite if unknown.
     queued : set of str
-        Ports at which streams wait for the receiving interface behind the port, in the order of the port's
-        scheduler. Streams to all other interfaces wait in the receiving host, in one queue.
+        Names of ports. If the receiving interface behind such a port is busy, streams wait at the port, in the order
+        of its scheduler. Before any other interface, streams wait in the receiving host, in one queue.
     """
     streams = list(system.streams.values())
     paths = [

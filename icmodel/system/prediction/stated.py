@@ -205,10 +205,10 @@ class StatedTimes:
         return found
 
     def at_least(self, metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
-        """Raise each latency to at least the least stated time.
+        """Raise each latency to at least the least time that the devices state.
 
-        If the system's switches are faster than those of the dataset's measurement, the difference is subtracted from
-        the latency. This difference may be too large for a latency that includes a small stated time.
+        A latency may be below this time for one reason: if the system's switches are faster than those of the dataset's
+        measurement, the difference was subtracted from it.
         """
         return {
             name: replace(

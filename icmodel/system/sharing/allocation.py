@@ -97,7 +97,10 @@ class Flows:
     sent_with: Ints
 
     def crossings(self, some: Bools, hops: slice) -> Crossings:
-        """List the resources that the selected flows use at the selected hops; flows keep their indices."""
+        """List pairs of a flow and a resource on its path: the flows marked in ``some``, at the hops ``hops``.
+
+        A flow keeps its index among all flows.
+        """
         path = np.where(some[:, None], self.path, NOWHERE)[:, hops]
         flow, hop = np.nonzero(path != NOWHERE)
         return Crossings(flow, path[flow, hop], self.usage[:, hops][flow, hop])
@@ -232,9 +235,9 @@ def allocate(flows: Flows, resources: Resources) -> Allocation:
 
 
 def _allocate_apart(flows: Flows, available: Floats) -> Allocation:
-    """Share resources among flows, if the capacity ``available`` at each resource is fixed.
+    """Divide resources with the fixed capacities ``available`` among flows.
 
-    Lossy flows send the rate they offer; elastic flows divide the rest.
+    Lossy flows send the rate that they offer, and lose the excess. Elastic flows (TCP) divide the rest.
     """
     path, elastic = flows.path, flows.elastic
     # senders wait for their own resources
@@ -570,10 +573,10 @@ def assured_weight(behaviour: str) -> float:
 def scaled(
     capacity: float, demand: Classes, *, rule: Discipline, rate_bps: float
 ) -> dict[int, float]:
-    """Divide a capacity that is not in b/s among classes by ``rule``, which divides a rate [b/s].
+    """Divide a capacity among classes by ``rule``, if the capacity is not in b/s as the rule requires.
 
-    ``capacity``, ``demand`` and the result have the other unit, such as the fraction of an interface. For the rule they
-    are converted to b/s; the whole capacity counts as ``rate_bps``.
+    ``capacity``, the ``demand`` of each class and the result are in another unit, such as the fraction of an interface.
+    The demands are multiplied by ``rate_bps / capacity`` for the rule, and its results are divided by this factor.
     """
     scale = rate_bps / capacity
     available = rule(rate_bps, {priority: part * scale for priority, part in demand.items()})

@@ -88,7 +88,10 @@ class Arrivals:
     packet_s: Floats
 
     def blocks(self) -> Iterator[tuple[Ints, Arrivals]]:
-        """Cut the entries into blocks of whole ports; yield the indices and the entries of each block."""
+        """Cut the entries (streams at ports) into blocks; yield the indices and the entries of each block.
+
+        All entries of a port are in the same block.
+        """
         order = np.argsort(self.port, kind="stable")
         begins = np.flatnonzero(np.diff(self.port[order], prepend=-1))
         cuts = [0]
@@ -225,9 +228,10 @@ class _Encounters:
     pairs_s: Floats
 
     def behind_own_bursts(self, load: Floats, burst_s: Floats) -> Floats:
-        """Factor on the mean wait of each entry, caused by its own earlier bursts in the queue, array (entries,).
+        """Factor of 1 or more on the mean wait of each entry (stream at a port), array (entries,).
 
-        When a burst arrives, an earlier burst of the same entry may still wait behind other streams of the port.
+        When a burst arrives, an earlier burst of the same entry may still wait behind other streams of the port. The
+        factor adds the wait for such earlier bursts.
         """
         others_s = 1.5 * _ratio(self.square_s2, self.residual_s, 0.0)  # Σ ρ b² / Σ ρ b
         endless = np.full(len(load), np.inf)
