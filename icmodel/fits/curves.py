@@ -1,4 +1,4 @@
-"""Candidate predictors that use the rows of a single curve: interpolation, or fitted costs.
+"""Candidate predictors that use the rows of a single curve: they interpolate it, or fit two costs to it.
 
 These candidates ignore all other curves.  They are the most accurate candidates on smooth, densely
 measured curves.  All functions take log payloads and log times, as arrays (..., points).  The last

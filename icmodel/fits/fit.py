@@ -602,8 +602,8 @@ def _pieces(sites: Sites) -> list[Ints]:
 
     The likelihood is computed for each piece, since its time grows with the cube of the number of rows.
     Rows with equal labels stay in one piece.  If there are more than ``MOST_ROWS`` such rows, they are
-    divided over k pieces, and each piece gets every k-th row.  If there are more than ``MOST_PIECES``
-    pieces, only ``MOST_PIECES`` of them, evenly spaced, are used.
+    cut into k parts, each with every k-th row.  If there are more than ``MOST_PIECES`` pieces, only
+    ``MOST_PIECES`` of them, evenly spaced, are used.
     """
     cut: list[list[int]] = [[]]
     for rows in sites.by_configuration.values():

@@ -199,7 +199,7 @@ class ProtocolProcesses:
 
     @property
     def kernels(self) -> dict[str, Kernel]:
-        """Kernel of each part's Gaussian process, by name of the part."""
+        """Kernels of the Gaussian processes, by name of the part of rows, such as a protocol."""
         return {name: part.process.kernel for name, part in self.parts.items()}
 
     @property

@@ -377,9 +377,10 @@ class Deviation(NamedTuple):
 
 
 def remarks(results: Mapping[str, Sequence[Result]]) -> tuple[str, ...]:
-    """Compare files: write a sentence on each file that differs from the others by the factor of a mistaken unit.
+    """Compare the values in several files, and write a sentence on each file that seems to have a wrong unit.
 
-    If there are only two files, both are named, since either may be right.
+    Its values differ from those in the other files by a typical factor, such as 8 for bits and bytes. If there are only
+    two files, both are named, since either may be right.
     """
     kinds: dict[tuple[str, str], list[Deviation]] = defaultdict(list)
     scatter: dict[tuple[str, object], list[Deviation]] = defaultdict(list)

@@ -127,12 +127,12 @@ class Source:
 
     @property
     def answers(self) -> bool:
-        """Whether the source predicts a value, not only a bound, for at least one requirement."""
+        """Whether the source (a dataset or theory) predicts a value, not only a bound, for any requirement."""
         return any(not finding.verdict.estimate.absent for finding in self.result.findings)
 
     @property
     def missing_goodputs(self) -> int:
-        """Number of requirements on goodput for which the source predicts no value."""
+        """Number of requirements on goodput for which the source (a dataset or theory) predicts no value."""
         return sum(
             finding.verdict.estimate.absent
             for finding in self.result.findings

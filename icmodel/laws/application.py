@@ -263,7 +263,10 @@ def _waiting_s(query: TableQuery, pace: Pace, flow: Flow) -> Floats:
 
 
 def with_rules(query: TableQuery, used: Bases) -> Bases:
-    """Weaken the basis of each metric that the application's own work changes, for example to ``derived``."""
+    """Weaken the basis (kind of evidence) of each metric that the application's own work changes.
+
+    The basis becomes ``derived`` or ``assumed``, unless it is weaker already.
+    """
     pace = pace_of(query)
     if pace is None:
         return used

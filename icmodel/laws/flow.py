@@ -148,11 +148,12 @@ def loss_lowers_goodput(query: TableQuery, flow: Flow) -> Bools:
 
 
 def latency_unknown(query: TableQuery, flow: Flow) -> Bools:
-    """Mark achieved requests (n,) at an interface whose senders request more than its line carries.
+    """Mark the achieved requests (n,) whose latency is unknown, since several senders overload the line.
 
-    The payload of the other senders is unknown, so they take at least the share ``other_goodput_bps`` / line rate of the
-    line.  The share of a marked stream covers its request.  But a queue forms that no benchmark of one sender contains,
-    so the latency is unknown.
+    The line is that of the receiving interface.  It is overloaded if the senders together request more than it carries.
+    The headers of the other senders are unknown, so they count as ``other_goodput_bps`` / line rate of the line.  A
+    marked stream gets its request, since its share of the line suffices.  But a queue forms that no benchmark of one
+    sender contains.
     """
     q, line_rate_bps = query.q, query.tables.link.line_rate_bps
     if line_rate_bps is None or not (q.endpoints > 1).any():

@@ -143,7 +143,7 @@ def law(data: Dataset, fitting: Fitting) -> Law:
 
 
 def law_on(data: Dataset, prepare: Preparing) -> Law:
-    """Make the ``hybrid`` law for a dataset; the function ``prepare`` makes its look-up tables."""
+    """Make the law (rules of a model variant) of ``hybrid`` for a dataset; ``prepare`` makes its look-up tables."""
     return Law(
         rows=partial(nearest_rows, data),
         prepare=prepare,
@@ -160,8 +160,9 @@ def law_on(data: Dataset, prepare: Preparing) -> Law:
 def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
     """Copy a link with another line rate.
 
-    A token bucket lets the sender's timer be late, without loss of capacity, by the time for which the full bucket
-    lasts.  This time is assumed to stay the same, so the depth of the bucket changes in proportion to the line rate.
+    If a token bucket limits the link, its depth is scaled in proportion to the line rate.  So the time to
+    send a full bucket stays the same.  This is assumed: the time is that by which the sender's timer may be late without
+    loss of capacity.
     """
     burst_bytes = link.burst_bytes
     if burst_bytes and link.line_rate_bps is not None:

@@ -59,7 +59,7 @@ def _json_number(number: float) -> float | str:
 
 
 def measured_axes(data: Dataset) -> list[str]:
-    """Return the axes (without protocol) on which at least one dataset row has a value."""
+    """Return the axes with a value in at least one dataset row, and all option axes; the protocol is left out."""
     fixed = [
         axis for axis in AXES[1:] if any(getattr(point, axis) is not None for point in data.points)
     ]

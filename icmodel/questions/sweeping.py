@@ -157,7 +157,7 @@ class Grid:
         }
 
     def metrics(self) -> list[str]:
-        """Return the answered metrics, without the columns of intervals."""
+        """Return the names of the answered metrics, without columns such as ``goodput_bps_low``."""
         names = map(str, self.answers.data_vars)
         return [name for name in names if name != "bottleneck" and not name.endswith(PARTS)]
 

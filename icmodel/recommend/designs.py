@@ -243,8 +243,8 @@ def _within_limit(left: Sequence[Picks], most: int) -> tuple[list[list[Picks]], 
     """Pick at most ``most`` designs: those that change the fewest ``[[streams]]`` tables of the system file.
 
     A network has several tables of streams, and a design has one variant for each table. The limit ``most`` counts the
-    designs of all networks together. If there are several tables, all designs that change only one table are picked,
-    even if there are more than ``most``.
+    designs of all networks together. Designs that change at most one of several tables are always picked, even if there
+    are more than ``most``.
 
     Returns
     -------

@@ -346,9 +346,9 @@ def with_system_notes(evaluation: Evaluation) -> Evaluation:
 
 
 def notes_on_system(case: UseCase, derived: Derivations, candidate: str) -> tuple[str, ...]:
-    """Notes for the evaluation of a use case: one for each stream that requests another rate in its system.
+    """Notes for the evaluation of a use case, if a bundled system has the same name.
 
-    The system is the bundled one with the name of the use case.
+    There is one note for each stream that requests another rate in the system than in the use case.
     """
     if case.name not in system_names():
         return ()

@@ -506,7 +506,7 @@ def requirements(limits: Iterable[Limit], derived: Derivations) -> tuple[Require
     Raises
     ------
     UseCaseError
-        If a limit names no derived number, or its unit does not fit the metric.
+        If the limit of a requirement is the name of an unknown number, or its unit does not fit the metric.
     """
     mistakes = Mistakes("the use case")
     made = [

@@ -135,7 +135,11 @@ class PredictBody(QuestionBody):
     )
 
     def extras(self) -> Extras:
-        """Return the options for the latency of a whole message, and for a parameter to solve for, as texts."""
+        """Return two groups of options as texts.
+
+        One is for the latency of a whole message: its size and capture time. The other is for the search for a
+        parameter: its name and the goodput to reach.
+        """
         return Extras(self.message, self.message_within, self.solve, self.goodput)
 
 

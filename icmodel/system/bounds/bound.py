@@ -257,7 +257,10 @@ class FeedForward:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of the network features that bounds account for, including the fixed point if flows were cut."""
+        """Names of the network features that the bounds account for, such as schedulers.
+
+        If flows were cut to bound a network with cycles, this method (a fixed point) is named too.
+        """
         cut = any(len(parts) > 1 for parts in self.parts.values())
         return (*self.network.features, *((CYCLES_CUT,) if cut else ()))
 

@@ -218,7 +218,7 @@ class QueueDates:
 
     @cached_property
     def along(self) -> StageNumbers:
-        """Numbers of the stages that come from the previous queue of the path; a stage is the packets of some flows."""
+        """Indices of those stages (packets of some flows) that come from the previous queue of the path."""
         there = frozenset() if self.before is None else frozenset(self.before.queue.stages)
         stages = self.queue.stages.values()
         return frozenset(stage.number for stage in stages if stage.before in there)

@@ -242,7 +242,7 @@ class Queue:
         """For each service curve, one or two points of the arrival curve, as pairs of time [s] and bits [b].
 
         The first point is the burst. If the service curve has one piece, a second point follows: the point whose
-        bits wait longest. The wait at each point is a lower limit of the longest wait.
+        bits wait longest. So the waits at these points give a lower limit of the longest wait.
         """
         points = self.arrival.breakpoints()
         return [

@@ -306,11 +306,10 @@ class _Path:
 
     @property
     def behind_bytes(self) -> float:
-        """Payload of a message behind its first frame, counted by time on the lines [B].
+        """Payload of full frames that occupy the lines as long as a message without its first frame [B].
 
-        A short last frame takes more time per byte than a full frame, since it has all its headers, and at least the
-        minimum size of a packet. So the result is the payload of as many full frames, or parts of one, as take the same
-        time. It is at least the real payload.
+        It is at least the real payload after the first frame. It is greater if the last frame is short: this frame
+        takes more time per byte, since it has all its headers, and at least the minimum size of a packet.
         """
         left = max(self.message_bytes - self.payload_bytes, 0.0)
         if not left:
