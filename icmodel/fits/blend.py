@@ -198,10 +198,11 @@ def _typical(row_weights: Floats, sizes: Floats, root: float) -> Floats:
 
 
 def _mixed(predicted: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Weighted mean (n,) of the candidates' predictions, and the predictions' mean distance (n,) from it.
+    """Weighted mean of the candidates' predictions at n sites, and their mean distance from this mean.
 
-    The distance is weighted like the mean.  ``predicted`` and ``weights`` have the shape (candidates, n).
-    Predictions that are NaN are left out.
+    Candidates are alternative predictors.  Both results have the shape (n,), and the distance is weighted
+    like the mean.  ``predicted`` and ``weights`` have the shape (candidates, n).  Predictions that are
+    NaN are left out.
     """
     weights = np.where(np.isnan(predicted), 0.0, weights)
     weights /= weights.sum(axis=0)

@@ -226,7 +226,7 @@ class Fitter:
     def fit_metric(self, metric: str, kept: KeptMetric | None) -> FittedMetric | None:
         """Fit a metric; ``None`` if the metric has too few rows.
 
-        If ``kept`` is given, its hyperparameters replace the search.
+        If a stored fit ``kept`` is given, its hyperparameters are used; otherwise, they are searched.
         """
         observed = observations(self.data, metric, self.carrier)
         if observed is None:
@@ -378,10 +378,12 @@ MOST_PIECES = 3
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Predictions of all candidates at n sites (combinations of payload, load and labels).
+    """Predictions of all candidates (alternative predictors) at n sites.
 
-    ``log_time`` (candidates, n) is NaN if a candidate makes no prediction.  ``deviation`` (n,) is the
-    standard deviation of the first process, which grows with the distance of a site from the rows.
+    A site is a combination of payload, load and labels.  ``distances`` are the distances of the sites
+    from the rows.  ``log_time`` (candidates, n) is NaN if a candidate makes no prediction.
+    ``deviation`` (n,) is the standard deviation of the first Gaussian process, which grows with the
+    distance of a site from the rows.
     """
 
     distances: Distances

@@ -91,7 +91,10 @@ class Distances:
     differ: Mapping[Group, Floats]
 
     def along(self, numbers: Floats) -> Floats:
-        """Expand values (..., distinct), one for each distinct payload distance, to all pairs."""
+        """Expand numbers (..., distinct) to all pairs of sites, by the index ``column``.
+
+        ``numbers`` has one number for each distinct distance in payload.
+        """
         return numbers.take(self.column, axis=-1)
 
     def of_pairs(self, rows: Ints, columns: Ints) -> Distances:

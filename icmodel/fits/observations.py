@@ -75,7 +75,7 @@ class Quantity:
     shift: float
 
     def log_time(self, values: Floats, payload_bytes: Floats) -> Floats:
-        """Convert values (n,) to log time: time per frame for a rate, otherwise the value."""
+        """Convert values (n,) to log time: log of the time per frame for a rate, otherwise log of the value."""
         logs = np.log(values + self.shift)
         if self.kind == PER_BIT:
             return np.asarray(np.log(8 * payload_bytes) - logs)

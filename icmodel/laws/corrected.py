@@ -284,7 +284,7 @@ def sent(query: TableQuery, flow: Flow) -> Floats:
 
 
 def _combined(one: Floats, other: Floats) -> Floats:
-    """Root of the sum of squares of two relative errors, each given as a factor 1 + error."""
+    """Combine two relative errors e1 and e2, given as factors 1 + e: the result is √(e1² + e2²), without the 1."""
     return np.sqrt((one - 1) ** 2 + (other - 1) ** 2)
 
 

@@ -159,7 +159,7 @@ class AlonePredictions:
                 yield f"processor {device.name}", busy / device.cores
 
     def nearest(self) -> Iterator[tuple[Judged, str]]:
-        """For each requirement, yield the verdict on the stream that comes closest to meeting it, and its name."""
+        """For each requirement, yield the stream that comes closest to meeting it: its verdict and its name."""
 
         def distance(one: Judged) -> tuple[bool, int, float]:
             margin = one.verdict.margin

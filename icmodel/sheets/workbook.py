@@ -125,7 +125,7 @@ def keywords_of(inputs: Mapping[str, Cell]) -> dict[str, Any]:
 
 
 class _Workbook:
-    """Sheets of a living workbook, in the order in which they are written."""
+    """Sheets of a living workbook (XLSX file that answers a question by formulas), in the order of writing."""
 
     def __init__(
         self,

@@ -149,7 +149,8 @@ class Cables:
     """Choice of cables: the ports between each pair of nodes, and the load of each port so far.
 
     Among parallel cables, a stream takes the cable with the least ratio of load to rate. If several cables
-    have this ratio, the stream takes the first of them. All copies of a multicast set take the same cable.
+    have this ratio, the stream takes the first of them, in the order of the ports. All copies of a multicast set
+    take the same cable.
     """
 
     def __init__(self, ports: Iterable[Port]) -> None:

@@ -122,7 +122,10 @@ class TableQuery:
         return Load(slot, None, np.zeros(size, dtype=bool))
 
     def load(self, unlimited: Bools) -> Load:
-        """Make the load of each request: unlimited if ``unlimited`` (..., n) is true, otherwise the requested load."""
+        """Make the load at which each request is looked up: its requested load, or the unlimited load.
+
+        ``unlimited`` (..., n) is true for requests to look up at the unlimited load.
+        """
         requested = self.requested
         assert requested.above_bps is not None
         slot = unlimited * np.int64(len(self.tables.axes.loads) + 1)  # the last slot
@@ -273,9 +276,9 @@ class TableQuery:
         return self._of_configuration(self.tables.chosen(tuple(metrics)).cores)
 
     def switches(self, metrics: Sequence[str]) -> Floats:
-        """Switch count of the rows behind each metric and request, (metrics, n).
+        """Switch count of the dataset rows from which each metric of each request is computed, (metrics, n).
 
-        An axis along which all numbers are equal has the length 1.
+        If the numbers are equal along an axis, its length is 1.
         """
         return self._of_configuration(self.tables.chosen(tuple(metrics)).switches)
 

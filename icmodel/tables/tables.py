@@ -166,7 +166,7 @@ def nearest_configuration(own: Sequence[Configuration], cores: int) -> Configura
 def answering_configuration(
     own: Sequence[Configuration], cores: int | None, *, any_cores: bool
 ) -> Configuration | None:
-    """Choose the configuration with the requested core count and the most switches.
+    """Choose the configuration with the requested core count; of several, the one with the most switches.
 
     If there is no such configuration and ``any_cores`` is true, choose the greatest measured core count.
     """

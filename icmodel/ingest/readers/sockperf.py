@@ -160,7 +160,10 @@ def read(source: Source) -> list[Result]:
 
 
 def _latency(text: str, pace: float | None, notes: list[str]) -> tuple[list[Number], float | None]:
-    """Read the latencies of a run, and the messages per second under load; ``None`` for an unlimited ping-pong."""
+    """Read the latencies of a run, and its load in messages per second.
+
+    The load is ``None`` for an unlimited ping-pong.
+    """
     mean, valid, count = _MEAN.search(text), _VALID.search(text), _COUNT.search(text)
     if mean is None or valid is None or count is None:
         raise RecordError(

@@ -55,7 +55,7 @@ class AddedLatency:
     mean_s, std_s : float
         Mean and standard deviation of the wait in all queues together [s].
     once_s : float
-        Wait if every other stream sends its burst once [s].
+        Wait behind a single burst of every other stream [s].
     quantiles_s : mapping
         Fraction of frames -> wait that this fraction does not exceed [s].
     worst_s : float

@@ -298,7 +298,10 @@ class Judged:
 
 
 def by_requirement(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
-    """Group verdicts by requirement, the worst first; requirements with the worst verdict come first."""
+    """Group verdicts by requirement.
+
+    Each group has its worst verdict first. The group with the worst verdict of all comes first.
+    """
     groups: dict[str, list[Judged]] = {}
     for one in judged:
         groups.setdefault(one.verdict.requirement.name, []).append(one)

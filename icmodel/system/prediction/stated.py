@@ -222,9 +222,9 @@ class StatedTimes:
         }
 
     def beside_theory(self, own: Mapping[str, Estimate]) -> dict[str, Estimate]:
-        """Metrics by theory, with the stated latency of the device at one end added.
+        """Metrics of a stream by theory, with the stated latency of one of its two devices added.
 
-        The device at the other end may add any time, so the latencies have no upper limit.
+        The other device states no latency. It may add any time, so the latencies have no upper limit.
         """
         found = dict(own)
         for name, one in own.items():

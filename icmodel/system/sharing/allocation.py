@@ -184,7 +184,8 @@ def share(flows: Flows, resources: Resources, windows: Windows) -> Allocation:
 def standing_queue_s(bits: Floats, round_trip_s: Floats, rate_bps: float) -> float:
     """Waiting time q in a queue that TCP windows fill [s]; 0 if the windows are too small to fill the rate.
 
-    q solves ``sum of W / (RTT + q) = rate``.
+    The flows together send at the rate of the queue: q solves ``sum of W / (RTT + q) = rate``. Here W is the window
+    of a flow [b], and RTT its round-trip time without the queue [s].
     """
     if rate_bps <= 0 or (bits / round_trip_s).sum() <= rate_bps:
         return 0.0
