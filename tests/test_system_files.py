@@ -63,8 +63,13 @@ DAMAGES = [
     (LINE, "priority = 6", "priority = 9", "priority is 9"),
     (LINE, 'kind = "hard"', 'kind = "harder"', "kind is 'harder'"),
     (LINE, '"store-and-forward"', '"store"', "forwarding is 'store'"),
-    (MOTION, 'within = "3 us"', 'within = "60 us"', "give within at most the cycle"),
-    (LINE, 'size = "40 B" }', 'size = "40 B", within = "1 s" }', "give within at most the period"),
+    (MOTION, 'within = "3 us"', 'within = "60 us"', "make within no longer than the cycle"),
+    (
+        LINE,
+        'size = "40 B" }',
+        'size = "40 B", within = "1 s" }',
+        "make within no longer than the period",
+    ),
     # names
     (DIRECT, 'sink = "B"', 'sink = "C"', "the stream measured names 'C'"),
     (IMAGING, '"qfhd-display", "switch"', '"qfhd-dysplay", "switch"', "is qfhd-display meant"),

@@ -176,7 +176,7 @@ class Axes:
     mtu_bytes : int
         MTU of the path.
     capacity : Surface, optional
-        Surface of the goodput at unlimited load (the capacity), from which the overload of a run is told.  It is
+        Surface of the goodput at unlimited load (the capacity).  A run whose load exceeds it is in overload.  It is
         ``None`` while this surface itself is fitted; then all runs count as runs at unlimited load.
     """
 

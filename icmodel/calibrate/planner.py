@@ -130,7 +130,7 @@ class Planner:
         grid: Sequence[Run],
         refused: set[Run],
     ) -> StepPlan:
-        """Plan a step by the gain of the candidates, or stop if the aim is reached."""
+        """Plan the runs of the next step: those from which the model learns most; or stop if the aim is reached."""
         data = table(records, self.settings)
         judged = scores(data, self.variant, self.settings.aim.metrics)
         stand = (

@@ -230,7 +230,7 @@ class Dataset:
     def held(self) -> Mapping[str, Mapping[str, Held]]:
         """Lowest coverage (share of left-out rows inside their intervals) by model variant and metric.
 
-        `coverage` has a coverage for each kind of fold, a rule for leaving rows out; the kind with the lowest counts.
+        `coverage` has one number for each kind of fold (rule for leaving rows out); the least of them is taken.
         """
         return {variant: least_held(kinds) for variant, kinds in self.coverage.items()}
 

@@ -119,9 +119,10 @@ class Distances:
         )
 
     def part(self, left: Ints, right: Ints, groups: Collection[Group]) -> Distances:
-        """Select the distances between subsets of left and right sites, given as ascending indices.
+        """Select the distances between some left sites and some right sites.
 
-        Label comparisons that are not in ``groups`` may be missing from the result.
+        ``left`` and ``right`` are their indices, ascending.  Of the label comparisons, only ``groups``
+        are sure to be in the result.
         """
         if (len(left), len(right)) == (len(self.payload), len(self.column)):
             return self

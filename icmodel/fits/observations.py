@@ -126,8 +126,8 @@ class Sites:
 
     The columns of ``labels`` are protocol, options, counts (of cores, switches and endpoints) with the
     other endpoints' goodput, whether there is a payload, and the regime of the load (such as
-    unlimited, limited or overload).  Sites with equal labels belong to
-    one configuration, and differ only in payload and load.
+    unlimited, limited or overload).  Sites with equal labels belong to one configuration, and differ
+    only in payload and load.
     """
 
     payload_bytes: Floats
@@ -446,10 +446,11 @@ def rows_in_overload(data: Dataset, points: Sequence[Point]) -> list[bool]:
 def _fullest(
     data: Dataset, points: Sequence[Point], regimes: Sequence[str]
 ) -> dict[tuple[object, ...], dict[int, int]]:
-    """Index of the row with the load closest to capacity, by curve and payload.
+    """Choose the row with the load closest to capacity for each curve and payload; return its index.
 
-    This is the row of the greatest limited load.  If all limited loads are far below capacity, it is
-    the unlimited row, if there is one.
+    It is the row of the greatest limited load, if this load is close to capacity or above it.
+    Otherwise it is the row of the unlimited load.  Without such a row, it is again the row of the
+    greatest limited load.
     """
     best = _best(data)
 

@@ -162,11 +162,11 @@ class Refiner:
         return self._drawn_curve(curve, payload, ends, where)
 
     def _payloads_of(self, curve: Curve, knots: Floats, where: Where) -> Floats:
-        """Payloads [B] of a drawn curve: the measured payloads, the knots, and both ends of its range.
+        """Payloads [B] at which a curve is drawn: the measured ones, the ``knots``, and both ends of its range.
 
-        The range of a curve at a limited load covers all payloads that its configuration has at any
-        load.  So the payloads at which this load is achieved depend on the fitted goodput, and not on
-        the payloads that were measured at this load.
+        A curve at a limited load covers the range of all payloads that were measured at any load, with
+        the same protocol, options and counts.  So the fitted goodput decides at which payloads the load
+        is achieved, and not the choice of payloads that were measured at this load.
         """
         least, most = curve.payload_bytes[[0, -1]]
         if math.isfinite(curve.load_bps) and not curve.anywhere:
@@ -252,7 +252,7 @@ class Refiner:
         return self._cached_sites[key]
 
     def _label(self, curve: Curve, regime: str, where: Where) -> Label:
-        """Make the label that all sites of a curve share: protocol, options, counts of cores etc., and regime of the load."""
+        """Make the label that all sites of a curve share: protocol, options, counts, and regime of the load."""
         first = self.data.points[int(curve.rows[0])]
         return label(self.data, first, regime, where.options)
 
@@ -266,8 +266,8 @@ class Refiner:
     ) -> Floats:
         """Convert log times and half-widths of a fit to value, low and high of the metric, (3, n).
 
-        The interval also includes the stated low and high of the rows, and the deviation between
-        measurement sessions.
+        The interval is wider than that of the fit: it covers the low and high that the rows state, and
+        the deviation between measurement sessions.
         """
         log_time, half = log_times
         measure = fitted.quantity

@@ -72,7 +72,7 @@ class Background(Part):
 
 
 class PlanMark(Part):
-    """Entry ``plan`` of a record: the place of the run in a measurement campaign."""
+    """Entry ``plan`` of a record: the campaign of the run, the measured point, and the number of the repeat."""
 
     name: Text
     digest: Text

@@ -240,7 +240,7 @@ def wire_problems(result: Result, link: Interconnect | None) -> Iterator[str]:
 
 
 def line_rate_remarks(result: Result, link: Interconnect | None) -> Iterator[str]:
-    """Yield a remark on each rate of a result that is accepted although slightly above the line rate."""
+    """Yield a remark on each rate of a result that slightly exceeds the line rate; such rates are accepted."""
     for *_, sentence in _above(result, link, ROUNDING):
         yield (
             f"{sentence}: the clock of the tool may be off by up to {CLOCK - 1:.0%}, so the rate is used; "

@@ -251,8 +251,9 @@ OF_THEORY = Evidence("theory", ("theory",), (), "")
 class _Bounds:
     """Bounds that theory sets for one stream on a wire, whatever the hosts.
 
-    ``alone_bps`` is the greatest goodput without other streams, and ``goodput_bps`` beside the streams at the interface
-    ``shared``. ``latency_s`` is the least latency.
+    ``alone_bps`` is the greatest goodput without other streams. ``goodput_bps`` is the greatest goodput while the other
+    streams of the interface ``shared`` are sent too; if ``shared`` is ``None``, there are none. ``latency_s`` is the
+    least latency.
     """
 
     scenario: Scenario
@@ -265,9 +266,10 @@ class _Bounds:
 def judged_by_physics(
     case: UseCase, derived: Derivations, link: Link
 ) -> tuple[CandidateResult, ...]:
-    """Judge a use case on a link by the bounds of theory, once for each frame size to try.
+    """Judge a use case on a link by the bounds of theory.
 
-    The result is empty if the line rate is unknown.
+    The result has one element for each frame size that `theory_choices` suggests for the link. It is empty if the line
+    rate is unknown.
     """
     if link.line_rate_bps is None:
         return ()

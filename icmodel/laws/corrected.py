@@ -1,6 +1,7 @@
 """Variant `corrected`: the model in Appendix H of the thesis IC2012, with its errors (errata) corrected.
 
-The steps keep their order.  E1 to E19 are the errata (docs/background/errata.md).  Unchanged steps are imported from `appendix_h`.
+The steps keep their order.  E1 to E19 are the errata (docs/background/errata.md).  Unchanged steps are imported from
+`appendix_h`.
 Numbers are arrays (ends, n) or (metrics, ends, n); the `ends` axis holds value, low and high.
 """
 

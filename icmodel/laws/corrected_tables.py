@@ -223,11 +223,14 @@ def multiples(tables: Tables, wanted: Collection[str]) -> tuple[str, ...]:
 def packets_per_s(
     query: TableQuery, metrics: Sequence[str], flow: Flow, *, all_at_limit: bool = False
 ) -> Floats:
-    """Compute packets per second [1/s], (metrics, ends, n), from tables of multiples of theory's packet rate.
+    """Compute packets per second [1/s] from look-up tables, which hold multiples of theory's packet rate.
 
-    If only the unlimited load was measured, packets per frame below capacity are interpolated over request / capacity.
-    At 0, they are the packets of a lone frame; at 1, the packets at the limit.  If the wire has no time for as many
-    packets, the stream merges frames into fewer packets, as far as necessary.  The result never exceeds the line rate.
+    The result has the shape (metrics, ends, n); the ends are value, low and high.
+
+    If only the unlimited load was measured, packets per frame below capacity are interpolated over the ratio
+    request / capacity.  At the ratio 0, they are the packets of a frame that is sent alone; at 1, those of a saturated
+    stream.  If the wire has no time for so many packets, the stream merges frames into fewer packets, as far as
+    necessary.  The result never exceeds the line rate.
 
     Parameters
     ----------
@@ -238,7 +241,7 @@ def packets_per_s(
     flow : Flow
         Goodput, loss and load of each stream.
     all_at_limit : bool
-        Whether the tables hold only runs in overload, whose streams are at their limit.
+        Whether the tables hold only runs in overload, so that every stream is saturated.
     """
     if not metrics:
         return np.empty((0, query.ends, len(query.q)))

@@ -260,9 +260,9 @@ class FittedTables:
 class Drawn(NamedTuple):
     """Curves drawn from fits, from which look-up tables are compiled.
 
-    ``best`` is the best goodput at any load, and ``on_own_link`` the best goodput on the dataset's own link.
-    ``unlimited`` is the goodput at the unlimited load.  ``shared`` maps a number of endpoints to the goodput of one
-    stream among them.
+    ``best`` is the greatest goodput over all loads on the requested link, and ``on_own_link`` that on the dataset's own
+    link.  ``unlimited`` is the goodput of a sender without a rate limit.  ``shared`` maps a number of endpoints to the
+    goodput of one stream, if so many endpoints send to the interface.
     """
 
     best: Curves
@@ -295,7 +295,7 @@ class Shared:
 
     @cached_property
     def goodput_errors(self) -> InterpolationErrors | None:
-        """Interpolation errors of goodput curves; ``None`` if all goodput curves and intervals come from fits."""
+        """Interpolation errors of goodput curves; ``None`` if fits give all these curves with their intervals."""
         draws_all = self.refiner.draws_all("goodput_bps")
         return None if draws_all else interpolation_errors(self.data, "goodput_bps")
 
@@ -375,7 +375,7 @@ def _tables(
 ) -> Prepared:
     """Make the look-up tables of the given rows; the tables' axes cover the rows of all protocols.
 
-    ``instead`` is the reason why all numbers are extrapolated, or empty.
+    If all numbers are extrapolated, for example to another line rate, ``instead`` is the reason; otherwise it is empty.
     """
     refiner, compile_ = shared.refiner, shared.compiler
     drawn = shared.draw(request, rows, overload=overload)

@@ -144,8 +144,8 @@ def _model_of(system: System, stream: Stream, models: Models) -> Model | None:
 def default_choices(document: SystemDocument, system: System, models: Models) -> Choices:
     """Make the choices for a system file without the table ``[choices]``, from the datasets of its streams.
 
-    A stream can have each measured protocol and core count, each aligned payload, and the rate of its source. If each
-    frame is a message, the payload is fixed.
+    A stream can have each measured protocol and core count, each aligned payload (frames that fill their packets), and
+    the rate of its source. If each frame is a message, the payload is fixed.
     """
     streams = {}
     for table in document.streams:

@@ -245,7 +245,7 @@ class TableVariants:
 
     @property
     def streams(self) -> tuple[Stream, ...]:
-        """Streams of the network that come from this table."""
+        """Streams of the network that one table of streams in the system file (``table``) describes."""
         streams = self.network.system.streams.values()
         return tuple(stream for stream in streams if stream.group == self.table.name)
 
@@ -265,10 +265,11 @@ class TableVariants:
     def demands_bps(self, variants: Sequence[Stream]) -> tuple[Floats, Floats]:
         """Return two goodputs that a stream needs [b/s], each as an array with one element for each variant.
 
-        The first is the least goodput that the requirements demand. The second is needed while a message is sent, so
-        that the rest of the message arrives within the time limit after its first frame; 0 without a limit.
+        The first is the least goodput on average that the requirements demand.
 
-        Streams that send messages at the same time need the sum of their second goodputs.
+        The second is the least goodput while a message is sent. It lets the frames behind the first one arrive before
+        the message's time limit ends; 0 without a limit. Streams that send messages at the same time need the sum of
+        their second goodputs.
         """
         names = (variants[0].name, variants[0].group)
         requirements = [

@@ -216,9 +216,9 @@ def _packed(kind: _StreamOnLink, link: Link) -> Packed:
 
 
 def _sizes(possible: list[Packets], mean_bits: float, short: int) -> Sizes:
-    """Limits of packet sizes, valid for each possible way to cut messages into packets.
+    """Find limits of packet sizes that hold for each way in which messages may be cut into packets.
 
-    ``possible`` has the packets of each way of cutting. ``mean_bits`` is the least mean size of a packet [b].
+    ``possible`` has the packets of each such way. ``mean_bits`` is the least mean size of a packet [b].
     ``short`` is the greatest number of short packets that follow one another without a full packet between them.
     """
     shortest = min(packets.shortest_bits for packets in possible)

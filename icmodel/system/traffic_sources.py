@@ -135,7 +135,7 @@ class Samples(_Source):
         if self.within_s is not None and self.within_s * self.cycle_hz > 1:
             raise ValueError(
                 f"the samples come every {1 / self.cycle_hz:g} s, so within = {self.within_s:g} s is too "
-                "long: give within at most the cycle"
+                "long: make within no longer than the cycle"
             )
         return self
 
@@ -176,7 +176,7 @@ class Burst(_Source):
         if self.within_s is not None and self.within_s > self.period_s:
             raise ValueError(
                 f"a burst comes every {self.period_s:g} s, so within = {self.within_s:g} s is too long: "
-                "give within at most the period"
+                "make within no longer than the period"
             )
         return self
 

@@ -185,12 +185,19 @@ def wire(
 def frames_on_wire(
     data: Dataset, protocol: str, options: Mapping[str, str], payload_bytes: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Compute how frames of a protocol travel on the wire of a dataset.
+    """Compute how frames of a protocol travel on the wire of a dataset, for each payload [B].
 
-    Returns four arrays for frames with their headers: packets, least packets, delay [s] and least interval [s].
-    Packets and delay are those of a lone frame.  The delay is its time on the wire; bytes within the burst of a token
-    bucket take no time.  Least packets and least interval (between frames) are those of a stream at line rate, which may
-    merge frames into full packets.  If a payload is too large, the results are those of the greatest possible payload.
+    Headers count as part of the frames.  If a payload is too large, the greatest possible payload is used.
+
+    Returns
+    -------
+    packets, least_packets : arrays
+        Packets per frame: of a frame that is sent alone, and in a stream at line rate, which may merge frames into full
+        packets.
+    delay_s : array
+        Time of a lone frame on the wire [s].  Bytes within the burst of a token bucket take no time.
+    least_interval_s : array
+        Least time between two frames of a stream at line rate [s].
     """
     path = wire(data, protocol, options, with_headers=True)
     possible = np.minimum(payload_bytes, path.greatest_payload_bytes() or np.inf)

@@ -491,7 +491,7 @@ class UseCase(Document):
 
     @property
     def limits(self) -> tuple[Limit, ...]:
-        """Requirements of the use case, then its readings (alternative interpretations of requirements)."""
+        """All limits of the use case: its requirements, then its readings (other interpretations of requirements)."""
         return (*self.requirements, *self.readings)
 
     def stream(self, name: str) -> Stream:

@@ -354,10 +354,10 @@ class _CandidatePrediction:
     def as_produced(
         self, prediction: Prediction, stream: str
     ) -> tuple[Prediction, tuple[str, ...]]:
-        """Limit the goodput of a prediction to the goodput that the stream produces, and return notes on it.
+        """Limit the predicted goodput of a stream to the goodput that it produces; also return notes on this.
 
-        A note tells if the candidate states a frame rate that could carry more than is produced. Predictions of sample
-        streams are unchanged, since their goodput holds only while samples are sent, not on average.
+        If the candidate states a frame rate that could carry more than the stream produces, a note says so. Predictions
+        for streams of samples stay unchanged: they hold while the samples are sent, not on average.
         """
         produced = needed_goodput(stream, self.derived)
         asked_bps = prediction.scenario.requested_goodput_bps

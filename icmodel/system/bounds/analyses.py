@@ -259,11 +259,11 @@ class PathAggregate:
 
     @cached_property
     def stages_of_interest(self) -> StageNumbers:
-        """Numbers of the aggregate's own stages, if they delay no other flow in the worst case; otherwise empty.
+        """Numbers of the own stages, if the aggregate's flows delay no other flow in the worst case; otherwise empty.
 
-        A stage is the packets of some flows at one server. If no server on the path serves flows in order of
-        arrival, all other flows go first in the worst case. `StageArrivals` then leaves out the aggregate's own
-        stages when it computes the arrival curves of the other flows.
+        A stage is the packets of some flows at one server; own stages are those of this aggregate. If no server on the
+        path serves packets in order of arrival, all other flows go first in the worst case. `StageArrivals` then leaves
+        out the own stages when it computes the arrival curves of the other flows.
         """
         orderless = not any(queue.server.is_fifo for queue in self.queues)
         return frozenset().union(*self.own_stages) if orderless else frozenset()

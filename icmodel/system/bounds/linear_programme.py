@@ -137,7 +137,8 @@ class Programme:
     def order_and_delay(self, dates: QueueDates) -> Iterator[Constraint]:
         """Constraints of one queue: bits depart after they arrive, and at most the delay bound later.
 
-        The delay bound is that of total flow analysis.
+        The delay bound is the longest wait of a packet in this queue alone (total flow analysis), plus the time to
+        forward the packet.
         """
         queue, hop, waits = dates.queue, dates.hop, self.path.propagation.arrivals
         server = queue.server

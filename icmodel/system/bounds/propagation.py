@@ -488,7 +488,7 @@ class StageArrivals:
 
 
 def _is_least(wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: Queue) -> bool:
-    """Whether the first of two arrival curves behind a queue is surely at most the second, so that the second is not needed.
+    """Whether the first of two arrival curves behind a queue is surely the lower one; then the second is not computed.
 
     The first curve assumes that each packet waits at most ``wait_s``. It is ``arrival(t + wait_s)``.
 
@@ -497,9 +497,9 @@ def _is_least(wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: 
     curve is at least ``arrival(t + theta) + longest_bits``. Arrival curves are concave, so it is enough to compare both
     curves at t = 0.
 
-    A lower limit of theta replaces theta. The cross traffic is at least the joint
-    arrival curve of the queue minus ``arrival``. Each point of this difference waits at most theta. The lower limit is
-    the longest wait among the points in `Queue.longest_waits`.
+    A lower limit of theta replaces theta. The cross traffic is at least the joint arrival curve of the queue minus
+    ``arrival``. Each point of this difference waits at most theta. The lower limit is the longest wait among the points
+    in `Queue.longest_waits`.
     """
     if not queue.is_fifo:
         return False

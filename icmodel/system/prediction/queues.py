@@ -422,12 +422,13 @@ def _waits_of(
 
 
 def _waits_for_packet(crossings: Sequence[_Crossing]) -> Floats:
-    """Wait for packets of other priority classes that are being sent when a frame arrives.
+    """Time that a frame waits for packets of other priority classes, which the port is sending when the frame arrives.
 
     The result is an array (crossings, 3): mean [s], variance [s²] and greatest wait [s]. A crossing is one
-    stream at one port. The wait is 0 unless the scheduler gives each class a rate. At gates, only classes whose
-    gates are open at the same time count, and more urgent classes send whole bursts first. At shapers, more
-    urgent classes without an idle slope also send whole bursts first.
+    stream at one port. The wait is 0 at schedulers that do not give each class a rate of its own.
+
+    At gates, only classes whose gates are open at the same time count. A frame waits for whole bursts of more
+    urgent classes at gates, and at shapers if these classes have no idle slope.
     """
     apart = [not one.one_server for one in crossings]
     packets: dict[tuple[str, int], Floats] = {}

@@ -1,4 +1,4 @@
-"""Throughput of a system: share the resources among its streams, then ask the datasets for streams beside others."""
+"""Throughput of a system's streams: share the resources among them, then predict each stream beside the others."""
 
 from __future__ import annotations
 
