@@ -389,12 +389,15 @@ _BY_ENDING: tuple[tuple[str, Callable[[float, int], str]], ...] = (
 
 
 def format_quantity(name: str, value: float, digits: int = 7) -> str:
-    """Format an SI value in the unit that its field name gives.
+    """Format the SI value of a field in the unit that follows from the field's name.
+
+    The unit follows from a suffix such as ``_bps`` or ``_s``. Loss rates and CPU loads are ratios, shown in %, and some
+    names, such as ``cores``, are counts.
 
     Raises
     ------
     UnitError
-        If the name has no unit suffix.
+        If no unit follows from the name.
 
     >>> format_quantity("latency_mean_s", 1.13e-4), format_quantity("cpu_recv", 0.158)
     ('113 µs', '15.8 %')

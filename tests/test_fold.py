@@ -343,7 +343,7 @@ def test_what_a_person_says_stands_over_what_was_made() -> None:
 
 @pytest.mark.parametrize("key", ["id", "sha256", "protocols", "held_out", "tool"])
 def test_nobody_sets_what_follows_from_the_records(key: str) -> None:
-    with pytest.raises(RecordError, match=f"about {key!r} is not possible"):
+    with pytest.raises(RecordError, match=f"{key!r} in `about` is not possible"):
         Settings(about={key: "x"})
 
 

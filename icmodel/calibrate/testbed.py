@@ -268,7 +268,7 @@ class SshPair:
         return self._ssh(self._hosts[1], RESPONDER.format(serve=shlex.join(serve)))
 
     def down(self) -> None:
-        """Remove the keys from both hosts, and end the SSH connections.
+        """Remove icprobe's keys, by which it authenticates runs, from both hosts, and end the SSH connections.
 
         Raises
         ------

@@ -307,11 +307,12 @@ def unlimited(where: Sites) -> Sites:
 
 
 def flowing(where: Sites, capacity_bps: Floats) -> Sites:
-    """Add throughput and queue length to n sites, from the capacity [b/s] at each site, (n,).
+    """Add throughput and queue length to n sites (payload, load and labels).
 
-    The throughput is the offered load, at most the capacity.  If the load is not stated, the
-    throughput is unknown (0).  The mean queue at the utilisation ρ is ρ / (1 − ρ), as for Poisson
-    arrivals (M/M/1).  ρ is limited to ``FULLEST``, since near 1 a run is too short to fill the queue.
+    ``capacity_bps`` (n,) is the greatest goodput at each site [b/s].  The throughput [frames/s] is the
+    offered load, at most the capacity.  If the load is not stated, the throughput is unknown (0).  The
+    mean queue at the utilisation ρ is ρ / (1 − ρ), as for Poisson arrivals (M/M/1).  ρ is limited to
+    ``FULLEST``, since near 1 a run is too short to fill the queue.
     """
     capacity = capacity_bps / (8 * where.payload_bytes)
     offered = where.load_bps / (8 * where.payload_bytes)

@@ -217,7 +217,7 @@ class Settings:
         for key in WORKED_OUT:
             if key in self.about:
                 raise RecordError(
-                    f"about {key!r} is not possible: it follows from the records and the folder, so leave it out"
+                    f"{key!r} in `about` is not possible: it follows from the records and the folder, so leave it out"
                 )
 
     def document(self) -> dict[str, object]:

@@ -510,7 +510,7 @@ class System:
             yield self.ports[stream.path[-1]].peer
 
     def stating_devices(self, stream: Stream) -> dict[str, Device]:
-        """Devices at the ends of a stream, by side (``send`` or ``recv``); only those with a latency of their own."""
+        """Source and sink of a stream, by side (``send`` or ``recv``); only devices that state their latency."""
         devices = {side: self.devices[getattr(stream, end)] for end, side in SIDES}
         return {side: device for side, device in devices.items() if device.latency_s is not None}
 

@@ -64,7 +64,7 @@ class StatedTimes:
 
     @property
     def most_s(self) -> float:
-        """Greatest latency that devices with a stated latency add to a frame, summed over both ends [s]."""
+        """Greatest latency that source and sink together add to a frame [s]; 0 for a device that states none."""
         return math.fsum(one.latency_s[1] for one in self.ends.values() if one.latency_s)
 
     @property
