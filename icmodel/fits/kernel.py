@@ -331,7 +331,9 @@ def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
 
 
 class Covariance:
-    """Covariance between the two sites of each pair, without noise, and its derivatives by log parameters.
+    """Covariance between the two sites of each pair, without noise, and its derivatives.
+
+    A derivative is by the logarithm of a kernel parameter.
 
     ``values`` are the covariances, in the shape of the distances.
 

@@ -90,10 +90,10 @@ def _without_private(names: tuple[str, ...]) -> tuple[str, ...]:
 def split(
     own: Collection[str], wanted: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Sort the wanted metrics into three groups; metrics without a table are left out.
+    """Sort the wanted metrics into three groups: other metrics (such as latencies), processing times, utilisations.
 
-    The second group holds processing times, and the third holds utilisations.  The first group holds all other metrics,
-    such as latencies.  If the bottleneck is wanted, the third group contains the sender's utilisation.
+    Metrics without a table are left out.  If the bottleneck is wanted, the third group contains the sender's
+    utilisation.
     """
     utilisations = tuple(
         name

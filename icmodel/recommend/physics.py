@@ -91,7 +91,10 @@ class TooLate:
 
 
 def too_late(system: System) -> tuple[TooLate, ...]:
-    """Find the latency requirements that no choice of streams can meet, each with the port that takes longest."""
+    """Find the latency requirements that a system cannot meet, whatever options its streams have.
+
+    Each is returned with the port that takes longest to send the messages of a cycle.
+    """
     found: dict[str, TooLate] = {}
     streams_by_port = system.streams_by_port()
     for wanted in system.requirements:
@@ -131,7 +134,7 @@ def too_late(system: System) -> tuple[TooLate, ...]:
 
 
 def too_late_everywhere(systems: Iterable[System]) -> tuple[TooLate, ...]:
-    """Find the latency requirements that no choice of streams can meet in any of several systems, sorted by name.
+    """Find the latency requirements that `too_late` finds in every one of several systems, sorted by name.
 
     The systems are variants of one network. Each requirement is described for the system with the least delay.
     """

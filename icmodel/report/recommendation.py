@@ -144,7 +144,7 @@ def _best(found: Recommendation) -> Checked:
 
 
 def _open(one: Checked) -> Iterator[Block]:
-    """Yield blocks on the open requirements of a design (not surely met), and on the measurements that would decide."""
+    """Yield blocks on a design's open requirements (not surely met), and on the measurements that would decide them."""
     if not one.open:
         yield Text("All requirements are met.")
         return

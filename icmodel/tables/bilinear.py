@@ -105,9 +105,9 @@ def compile_surfaces(
         that widens towards load 0.  ``proportion``: proportional to the load, with the high of the lowest load.
         ``one``: a straight line to the value 1 at load 0.  ``nothing``: no value.
     extend : array, shape (configurations, 2), optional
-        Least and greatest possible values.  If given, the surfaces also have values outside the payloads of the curves.
-        Such a value is the value at the edge; its interval is widened within the limits, and its basis is
-        ``extrapolated``.
+        Least and greatest possible values of the metric.  If given, the surfaces also have values outside the payloads
+        of the curves.  Such a value is the value at the edge; its interval is widened within the limits, and its basis
+        is ``extrapolated``.
     """
     found = no_surfaces(len(configurations), len(knots) + 1, len(loads) + 2)
     if not configurations:

@@ -203,7 +203,7 @@ def of_last_frame(
 def _with_end_margin(verdict: Verdict) -> Verdict:
     """Set the margin of a verdict whose estimate has an interval, but no value.
 
-    If the interval decides the verdict, the margin is that of its end nearest to the limit.
+    If the interval decides the verdict, the margin is that of its low or high, whichever is nearer to the limit.
     """
     estimate, requirement = verdict.estimate, verdict.requirement
     if not estimate.absent or verdict.outcome == UNDECIDED:

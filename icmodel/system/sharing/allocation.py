@@ -300,7 +300,7 @@ class Crossings:
         return Crossings(self.flow[entries], self.link[entries], self.usage[entries])
 
     def per_link(self, of_flow: Floats, links: int) -> Floats:
-        """Load of each link, array (links,): the sum of its flows' values times their usage of the link.
+        """Load of each link, array (links,): the sum over its flows of value × usage of the link.
 
         ``of_flow`` holds the value of each flow, such as its rate.
         """
