@@ -340,7 +340,10 @@ def own_runs(case: UseCase, settings: Settings) -> tuple[Run, ...]:
 
 
 def standing(case: UseCase, data: Dataset, variant: str, settings: Settings) -> Standing:
-    """Evaluate a use case on the runs measured so far; collect the undecided requirements of the chosen candidate."""
+    """Evaluate a use case on the runs measured so far: verdict, undecided requirements, and outcome by requirement.
+
+    The requirements are those of the chosen candidate.
+    """
     evaluation = evaluate(case, data, variant)
     asked = {answer.stream: answer.scenario for answer in evaluation.chosen.answers}
     found = []

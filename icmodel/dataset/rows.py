@@ -218,7 +218,7 @@ def _number(name: str, text: str) -> float | None:
     """Parse a cell with a finite number of at least 0; ``None`` for an empty cell."""
     number = _limit(name, text)
     if number == math.inf:
-        raise ValueError(f"{name} {text!r} is out of range: finite and 0 or more")
+        raise ValueError(f"{name} {text!r} is out of range: give a finite number, 0 or more")
     return number
 
 
@@ -233,7 +233,7 @@ def _limit(name: str, text: str) -> float | None:
     except ValueError:
         raise ValueError(f"{name} {text!r} is not a number in SI") from None
     if math.isnan(number) or number < 0:
-        raise ValueError(f"{name} {text!r} is out of range: finite and 0 or more")
+        raise ValueError(f"{name} {text!r} is out of range: give a finite number, 0 or more")
     return number
 
 

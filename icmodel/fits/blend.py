@@ -289,7 +289,8 @@ class Widths:
 def widths(blended: Blend, deviations: Floats, spread: Floats, chosen: int) -> Widths:
     """Make the half-widths of intervals for a blend; for the parameters, see `Widths`.
 
-    Their factor is the ratio of error to local scale that 90 % of the rows do not exceed.
+    A half-width is a factor times a local scale.  This function finds the factor: the ratio of error
+    to scale that 90 % of the rows do not exceed.
     """
     errors = np.abs(blended.errors)
     usual = blended.nearby_left_out(deviations)

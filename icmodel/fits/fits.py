@@ -88,9 +88,9 @@ class Fits:
         """Copy the sites of a metric with their throughput, computed from the fitted goodput.
 
         The sites of the goodput itself stay unchanged.  For other rates (b/s or 1/s), the throughput is
-        set to 0 (unknown) where the hosts are at their limit: there it says the same as the rate to be
-        predicted.  Packet rates keep the throughput, since they are fitted as multiples of a
-        theoretical rate.
+        set to 0 (unknown) where the hosts are at their limit.  There, it is nearly the rate itself, and
+        the rate would be predicted from itself.  Packet rates keep the throughput, since they are
+        fitted as multiples of a theoretical rate.
         """
         if metric == "goodput_bps":
             return where

@@ -477,7 +477,7 @@ def _place(point: Point) -> Place:
 
 
 def _best(data: Dataset) -> dict[Place, float]:
-    """Best measured goodput [b/s] of each protocol, options and payload, over all rows."""
+    """Best measured goodput [b/s] for each combination of protocol, options and payload."""
     found: dict[Place, float] = {}
     for p in data.of_metric("goodput_bps"):
         found[_place(p)] = max(p.value, found.get(_place(p), 0.0))

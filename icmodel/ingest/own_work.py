@@ -124,7 +124,7 @@ def own_work(over: Model, results: Dataset, end: str = SENDER) -> tuple[OwnWork,
 def _compared(over: Model, results: Dataset, protocol: str, end: str) -> Iterator[Compared]:
     """Yield the time per frame of the program, and of the hosts without it [s], for each payload.
 
-    A payload is left out if the wire limits the program, or if ``over`` has no such rows.
+    A payload is left out if the wire limits the program, or if ``over`` (the model of the hosts) cannot answer for it.
     """
     # Runs of the program with one sender, at an unlimited load and default options.
     rows = [

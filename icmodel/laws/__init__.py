@@ -123,7 +123,7 @@ class Prepared:
 
     @cached_property
     def named(self) -> tuple[str, ...]:
-        """Names of all metrics in a prediction that is made from these tables."""
+        """Names of all metrics in a prediction from these look-up tables."""
         return predicted(self.metrics)
 
     @cached_property

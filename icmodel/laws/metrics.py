@@ -243,9 +243,10 @@ class Read(NamedTuple):
 
 
 class Bases(NamedTuple):
-    """Evidence of each metric, by name: its table look-ups, and the basis of the weakest rule that applies.
+    """Evidence behind each metric, by name: ``reads`` are its table look-ups, ``rules`` its weakest basis by rules.
 
-    ``rules`` holds the bases as indices into ``BASES`` (n,).  If no rule applies, the index is 0 (the strongest basis).
+    A basis is a kind of evidence, here as an index into ``BASES`` for each request, (n,).  Rules of the model, such as
+    an assumption, can weaken it.  If no rule applies to a request, the index is 0 (the strongest basis).
     """
 
     reads: Mapping[str, Sequence[Read]]
@@ -276,7 +277,7 @@ class Bases(NamedTuple):
     ) -> dict[str, list[tuple[int, list[int]]]]:
         """List the table look-ups of each metric, for a single request.
 
-        A look-up is a pair of its basis (an index into ``BASES``) and its dataset rows.
+        A look-up is a pair: its basis (kind of evidence, as an index into ``BASES``), and the dataset rows it used.
         """
         reads = {
             metric: [r for r in self.reads.get(metric, ()) if r.where is None or r.where[0]]

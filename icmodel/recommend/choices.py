@@ -280,9 +280,16 @@ def _cabling(link: Links) -> Change:
 
 
 def _setting(part: str, name: str, key: str) -> Change:
-    """Make a function that sets the key ``key`` of all tables named ``name`` in a document.
+    """Make a function that sets a key in all tables of a system file that have a given name.
 
-    ``part`` is the list of tables: ``devices``, ``switches`` or ``links``.
+    Parameters
+    ----------
+    part : str
+        List that holds the tables: ``devices``, ``switches`` or ``links``.
+    name : str
+        Name of the tables.
+    key : str
+        Key to set.
     """
 
     def change(document: SystemDocument, value: object) -> SystemDocument:

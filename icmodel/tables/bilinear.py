@@ -210,7 +210,7 @@ class Places(NamedTuple):
 
     Slots are the intervals between load levels, and cells the intervals between payload knots.  ``at`` (n,) holds flat
     indices over these three axes.  ``cell`` (n,) is the index of each element's cell, and ``floor`` (n,) the load level
-    below its slot [b/s].
+    at which its slot begins [b/s].
     """
 
     at: Ints

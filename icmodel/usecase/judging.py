@@ -234,7 +234,7 @@ def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
 
 
 def sum_derivation(finding: Finding) -> Derivation | None:
-    """Return a derived number for the report: the sum over a device's streams, which a requirement limits.
+    """Return a number for the report: the sum of a metric over a device's streams, which a requirement limits.
 
     The result is ``None`` if the metric has no estimate.
     """

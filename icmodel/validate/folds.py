@@ -352,7 +352,7 @@ def curve(data: Dataset, point: Point) -> Key:
 
 
 def in_order(keys: Iterable[Key]) -> list[Key]:
-    """Sort keys of points or curves; at each position, numbers come before texts."""
+    """Return the keys of points or curves in ascending order; at each position, numbers come before texts."""
     return sorted(
         keys,
         key=lambda key: [

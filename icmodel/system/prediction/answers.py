@@ -437,7 +437,10 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
 
 
 def other_interconnect(system: System, stream: Stream, model: Model) -> str:
-    """Reason why a dataset cannot answer; empty if the first or the last link has the dataset's interconnect."""
+    """Reason why a dataset cannot answer for a stream: no host of the stream is on the dataset's interconnect.
+
+    The reason is empty if the first or the last link of the path has this interconnect.
+    """
     links, kind = system.links_of(stream), model.data.link(stream.options).kind
     if kind in (links[0].interconnect, links[-1].interconnect):
         return ""

@@ -137,6 +137,8 @@ def host_times(
 def host_latency_s(greatest: Estimate, network_s: float) -> float | None:
     """Greatest time that the hosts of a stream add to its path [s]; ``None`` if the greatest latency is unknown.
 
+    It is the high end of ``greatest`` minus ``network_s``, but at least 0.
+
     Parameters
     ----------
     greatest : Estimate
@@ -233,7 +235,7 @@ def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
         port = system.ports[name]
         if isinstance(port.scheduler, Dscp):
             raise BoundsError(
-                "the scheduler dscp (as measured) guarantees no rate to any class, so delays have no bound: "
+                "the scheduler dscp guarantees no rate to any class, so delays have no bound: "
                 "use strict-priority, wrr, drr or cbs"
             )
         link, peer = system.links[port.link], system.node(port.peer)

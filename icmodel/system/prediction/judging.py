@@ -144,8 +144,8 @@ def judge_device(
 ) -> Judged:
     """Judge a requirement of a device over the streams that it sends or receives.
 
-    If the device states its cores, its utilisation is that of its prediction, which counts all its streams. The value
-    of any other metric, such as the number of busy cores, is the sum over these streams.
+    The value of a metric, such as the number of busy cores, is the sum over these streams. Only the utilisation of a
+    device that states its cores is taken from the prediction of the device, which counts all its streams.
     """
     requirement = required.requirement
     end = "source" if requirement.metric.startswith("cpu_send") else "sink"

@@ -95,7 +95,7 @@ class SharedResources:
         return share(replace(self.flows, offered_bps=offered_bps), self.resources, windows)
 
     def limits_senders(self, allocation: Allocation) -> bool:
-        """Whether the host of any sender is a limit: its processor, or the cores of one stream, are fully used."""
+        """Whether any sender's host is at its limit: all its cores, or the cores of one stream, are fully used."""
         hosts = np.array([key.kind in HOSTS for key in self.keys], dtype=bool)
         full = np.append(hosts & (allocation.demand >= FULL * allocation.available), False)
         return bool(full[self.flows.path[:, :ORIGIN]].any())
