@@ -333,7 +333,7 @@ def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
 class Covariance:
     """Covariance between the two sites of each pair, without noise, and its derivatives.
 
-    A derivative is by the logarithm of a kernel parameter.
+    The derivatives are with respect to the logarithms of the kernel's parameters.
 
     ``values`` are the covariances, in the shape of the distances.
 

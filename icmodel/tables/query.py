@@ -337,7 +337,7 @@ class TableQuery:
         return self._starts[metrics]
 
     def _cells(self, metrics: Sequence[str]) -> Ints:
-        """Index of each request's payload interval (cell) in the joint arrays of all tables (`Packed`), (metrics, n)."""
+        """Index of each request's payload interval (cell) in the arrays of all tables (`Packed`), (metrics, n)."""
         names = tuple(metrics)
         chosen = self.tables.chosen(names)
         return (self._start(names)[chosen.pattern] + chosen.offset)[:, 0]
