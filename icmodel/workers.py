@@ -289,7 +289,7 @@ def connect(address: str) -> Any:
 
 
 def pickled(value: object, whole: str) -> bytes:
-    """Pickle a job or an item for a worker; ``whole`` names the work in messages.
+    """Pickle a job or an item for a worker; ``whole`` is the name of the work in error messages.
 
     A dataset is replaced by its hash and its name or folder. If its folder changed since loading, the whole dataset is
     pickled.

@@ -116,9 +116,9 @@ class TheoryPackets:
 
 
 def _at_own_limit(where: Sites) -> Sites:
-    """Copy sites, with the load set to unlimited; sites in overload keep their load.
+    """Copy sites with new loads, at which the fitted goodput is the capacity.
 
-    At these loads, the fitted goodput is the capacity.
+    The new load is unlimited; sites in overload keep their load.
     """
     full = unlimited(where)
     over = where.labels[:, REGIME] == OVERLOAD

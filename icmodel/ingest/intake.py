@@ -109,7 +109,7 @@ class Ingested:
         return (*dict.fromkeys(notes), *self.remarks)
 
     def in_words(self, words: Callable[[str], str]) -> Ingested:
-        """Return a copy in which each note, remark and reason of a refusal is the result of ``words`` for its text."""
+        """Return a copy with other words: the function ``words`` converts each note, remark and reason of a refusal."""
         taken = (
             replace(
                 file,

@@ -66,7 +66,8 @@ def printed(text: str, factor: int | Decimal = 1, *, truncated: bool = False) ->
     Parameters
     ----------
     truncated
-        Whether the tool may truncate numbers. Then the true number is up to one unit of the last digit greater.
+        Whether the tool may truncate numbers. Then the true number may exceed the printed one by up to one unit of the
+        last digit.
 
     >>> printed("25.869", MICRO).value
     2.5869e-05

@@ -128,7 +128,7 @@ def route_via(network: Topology, stream: Stream, via: Route) -> Route | None:
     for name in via:
         if name not in network.switches:
             raise NetworkError(
-                f"the stream {stream.name} leads via {name}, which is not a switch: list only switches as via"
+                f"the stream {stream.name} leads via {name}, which is not a switch: list only switches under via"
             )
     nodes: list[str] = [stream.source]
     for here, there in pairwise((stream.source, *via, stream.sink)):

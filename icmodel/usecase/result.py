@@ -274,8 +274,8 @@ class Finding:
     rests_on : Evidence
         Bases (kinds of evidence) and sources of the estimate.
     asked_margin : float, optional
-        Margin of the predicted goodput, (goodput − limit) / limit. It is given if the verdict has the margin of the
-        capacity (the greatest goodput of the network) instead.
+        Margin of the predicted goodput, (goodput − limit) / limit. ``None`` if the verdict already has this margin.
+        Otherwise the verdict has the margin of the capacity, the greatest goodput of the network.
     others_beyond : str
         Warning that rows of the dataset with other options exceed the limit; empty without such rows.
     """

@@ -63,7 +63,10 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Quantiles of the prediction errors of a metric, and their median bias; NaN if there are no predictions."""
+    """Quantiles of a metric's absolute prediction errors, and the median of its signed errors (``bias``).
+
+    All are NaN if there are no predictions.
+    """
 
     median: float
     p25: float

@@ -157,7 +157,8 @@ def _results(block: Section, version: str, notes: Sequence[str]) -> Iterator[Res
             if not possible:
                 raise RecordError(
                     f"line {row.line}: {rate_text} Mbytes/sec contradict the rest of the row, which gives "
-                    f"{moved.value / 8:.6g} B/s (megabytes have one size in all rows): a number was changed"
+                    f"{moved.value / 8:.6g} B/s (a megabyte is 10^6 or 2^20 B, the same in all rows): "
+                    "a number was changed"
                 )
             megabytes = possible
         if size > 0:

@@ -211,9 +211,9 @@ class Stage:
 class Queue:
     """Queue of one class at one server: its stages (groups of flows), joint traffic and service curves.
 
-    Each element of ``services`` alone is a valid service curve. A bound is computed with each element, and
-    the least bound is used. No element is selected in advance by the traffic. Otherwise an additional flow could
-    change the selected element, and so lower a bound.
+    Each element of ``services`` alone is a valid service curve. A bound is computed with each of them, and the least
+    bound is used. The traffic does not select one of them in advance: an additional flow could then change the
+    selection, and so lower a bound.
     """
 
     server: Server

@@ -135,9 +135,9 @@ def weighted_round_robin_services(
     Le Corronc 2018, §8.2.4). The reason: during p whole turns of class ``own``, each other class has at most
     p + 1 turns.
 
-    A second curve holds if any n consecutive packets of class ``own`` have at least ``n * m - e`` bits. While the
-    class sends s bits, p is at most ``(s + e)/(w m)``, and the line sends at most ``s + (p + 1) Q`` bits. So with
-    ``q = w m`` the curve is ``q/(q + Q) * [beta - Q (1 + e/q)]+``.
+    A second curve holds if numbers m and e are known for class ``own``: any n consecutive packets have at least
+    ``n * m - e`` bits, so m is about the mean size of a packet. While the class sends s bits, p is at
+    most ``(s + e)/(w m)``, and the line sends at most ``s + (p + 1) Q`` bits. So with ``q = w m`` the curve is ``q/(q + Q) * [beta - Q (1 + e/q)]+``.
     """
     mine = traffic[own]
     others = math.fsum(

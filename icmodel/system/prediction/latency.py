@@ -244,10 +244,10 @@ def message_times(
 
 
 def _message_time(stream: Stream, frame: Estimate, goodput: Estimate, path: PathTimes) -> Estimate:
-    """Latency of a whole message, derived from the latency of its last frame.
+    """Latency of a whole message, derived from the latency of its last frame (``frame``).
 
-    If the frame's latency has no upper limit, neither has the result. Its value and low end are those of the frame,
-    plus the least time to transfer the frames before it.
+    If the latency of the last frame has no upper limit, neither has the result. Value and low end of the result are
+    then those of the last frame, plus the least time to transfer the frames before it.
     """
     if paced_s := path.spaced_s(stream):
         value, low, high = (end + paced_s for end in frame.ends)

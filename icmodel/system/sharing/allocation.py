@@ -205,9 +205,9 @@ def standing_queue_s(bits: Floats, round_trip_s: Floats, rate_bps: float) -> flo
 def allocate(flows: Flows, resources: Resources) -> Allocation:
     """Share all resources among flows in proportion to the flows' weights.
 
-    Classes of a port share its rate in rounds. The rounds end when the rate available to each class stops
-    changing. If the rates still change after `CLASS_ROUNDS`, the last loads are scaled to the rate of the
-    port.
+    The classes of a port share its rate. The share of a class depends on the loads of the other classes, so the shares
+    are computed in rounds, until the rate available to each class stops changing. If the rates still change after
+    `CLASS_ROUNDS` rounds, the last loads are scaled to the rate of the port.
     """
     capacity = resources.capacity
     found = _allocate_apart(flows, capacity)

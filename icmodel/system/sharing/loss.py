@@ -142,11 +142,11 @@ def greatest_queue_bits(
 
 
 def expected_beyond(mean_s: float, variance_s2: float, room_s: float, burst_s: float) -> float:
-    """Expected fraction of a burst that finds a full buffer, given its wait in an unlimited buffer.
+    """Expected fraction of a burst that is lost at a full buffer, computed from its wait in an unlimited buffer.
 
-    The wait has the distribution of `icmodel.system.sharing.waiting.quantile_s`, with an exponential tail. If the
-    wait exceeds the time to drain the buffer, the burst is assumed to lose a part that takes the excess time to send,
-    at most the whole burst.
+    The wait has the distribution of `icmodel.system.sharing.waiting.quantile_s`, with an exponential tail. A wait
+    longer than the time to send a full buffer means loss. The port would need the excess time to send the lost part
+    of the burst (assumed); at most the whole burst is lost.
 
     Parameters
     ----------
