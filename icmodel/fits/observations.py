@@ -505,7 +505,7 @@ WHOLE: RunShare = (1.0, 1.0)
 
 
 def limited_ratios(data: Dataset) -> dict[str, list[float]]:
-    """Collect the ratios goodput / request of all runs below capacity, ascending, by protocol."""
+    """Collect the ratios goodput / request of all runs with a load below capacity, by protocol, ascending."""
     points = [p for p in data.of_metric("goodput_bps") if p.payload_bytes is not None]
     found: dict[str, list[float]] = {}
     for point, regime in zip(points, regimes_of(data, points), strict=True):

@@ -48,8 +48,9 @@ class Law(NamedTuple):
     a single request; ``notes`` also takes the demands.
 
     The other fields are optional.  If ``adds_cable`` is true, a distance beyond the dataset's own cable adds to latency
-    (IC2012 erratum E19).  ``overload`` is the law for requests in overload.  ``for_hosts`` returns the dataset with
-    another link or other hosts, and its law.  ``paced`` limits requests to the rate that the application's own work allows.
+    (E19, an erratum of the thesis IC2012).  ``overload`` is the law for requests in overload.  ``for_hosts`` returns the
+    dataset with another link or other hosts, and its law.  ``paced`` limits requests to the rate that the application's
+    own work allows.
     """
 
     rows: Callable[[str, Mapping[str, str]], Rows]

@@ -357,8 +357,8 @@ class Cells(NamedTuple):
 
     ``load_bps`` has the shape (curves,).  ``terms`` (3, 3, curves, cells) are the polynomial terms in each cell: the
     number at the left knot, the slope at this knot and the quadratic coefficient.  The second axis is value, low and
-    high.  ``basis`` (2, curves, cells) is the basis, as an index into ``BASES``: index 0 of its first axis is for payloads
-    between the curve's own points, and index 1 for payloads at such a point.  ``rows`` (2, curves, cells) are the
+    high.  ``basis`` (2, curves, cells) is the kind of evidence, as an index into ``BASES``: ``basis[0]`` for payloads
+    between the curve's own points, and ``basis[1]`` for payloads at such a point.  ``rows`` (2, curves, cells) are the
     dataset rows to the left and to the right.  ``inside`` (curves, cells) marks the cells within the payloads of the
     curve.
     """

@@ -281,7 +281,7 @@ class PathAggregate:
 
     @cached_property
     def max_packet_bits(self) -> float:
-        """Size of the longest packet of the aggregate's flows [b]."""
+        """Size of the longest packet among all flows of this aggregate [b]."""
         return max(flow.max_packet_bits for flow in self.flows)
 
     def arrival_for(self, flow: Flow) -> ArrivalCurve:
