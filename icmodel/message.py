@@ -140,8 +140,9 @@ def sent_at_once(
 
     It is the latency of one frame, plus the time of the remaining bytes at the goodput of an unlimited sender.
 
-    The packets that an unlimited sender loses wait in the receiver's socket, which holds `SOCKET_PACKETS`.  The latency
-    is absent if more packets may be lost, or if the interval of the goodput reaches down to 0.
+    In the benchmark, an unlimited sender may lose packets.  A message is finite, so these packets are assumed to wait
+    in the receiver's socket instead, which holds `SOCKET_PACKETS`.  The latency is absent if there may be more of
+    them, or if the interval of the goodput reaches down to 0.
 
     Parameters
     ----------

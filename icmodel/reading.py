@@ -285,9 +285,9 @@ class Form(Generic[D]):
     example : str
         End of the error message about a missing key; it tells where to find an example.
     samples : callable
-        Function from a document to placeholders: valid values that replace wrong or missing values, so that the rest of
-        the document can be checked.  The result maps a key to its placeholder.  For a list of tables, it maps the name
-        of the list to a mapping for the keys of each table.
+        Function that returns placeholders for a document: valid values for its keys.  They replace wrong or missing
+        values, so that the rest of the document can be checked.  The result maps a key to its placeholder, and the name
+        of a list of tables to such a mapping for the tables in the list.
     """
 
     model: type[D]

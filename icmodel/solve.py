@@ -32,7 +32,7 @@ A rate of ``None`` is unlimited; a result of ``None`` is unknown.
 
 
 def least_rate(model: Model, scenario: Scenario, goodput_bps: float) -> int | None:
-    """Find the least whole rate at which a scenario achieves a goodput.
+    """Find the least rate at which a scenario achieves a goodput, as a whole number of frames per second.
 
     Parameters
     ----------

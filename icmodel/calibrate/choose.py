@@ -269,9 +269,10 @@ class Surface:
         return np.where(self.shares(runs) > WITHIN, 1.0, 0.0)
 
     def tells(self, runs: Sequence[Run]) -> Floats:
-        """Return 1 for each run whose measurement improves this surface, and 0 for other runs.
+        """Return 1 for each run whose measurement improves this surface (the fit of one metric), and 0 for other runs.
 
-        Only runs at unlimited load improve the surface of goodput, which is the capacity.
+        The surface of goodput predicts the capacity, so only runs at unlimited load improve it. Every run improves the
+        surfaces of other metrics.
         """
         if self.axes.capacity is not None:
             return np.ones(len(runs))

@@ -37,7 +37,8 @@ LEAST_POINTS = 2
 class Curves:
     """Measured curves of a metric, from which each method of `METHODS` predicts log times.
 
-    A method predicts a site from the rows of the site's own curve alone.
+    A site is a point of payload, load and labels.  A method predicts it only from rows of its own curve:
+    rows with the same load and labels.
 
     Parameters
     ----------

@@ -206,13 +206,14 @@ class Fitter:
     data : Dataset
         The dataset.
     carrier : callable
-        Function that computes how frames travel on the wire.
+        Function that computes packets and wire times of frames, see `Carrier`.
     fitted_metric : callable
         Function that returns the fit of a metric, given its name; ``None`` if the metric has too
         few rows.
     flowing : callable
-        Function that returns the sites of a metric with their throughput, given the metric's name
-        and the sites.  A throughput that the fit must not use stays unknown.
+        Function that fills in the throughput of sites (points of payload, load and labels), given a
+        metric's name and the sites.  A throughput that the fit of this metric must not use stays
+        unknown.
     constants : Constants
         Constants of every fit.
     """
@@ -447,7 +448,11 @@ class Fit:
         return Candidates(distances, np.stack(predicted), self.plain.deviation(crosses[0]))
 
     def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
-        """Predict log time (n,), half-width for the mean (n,), and row weights (n, rows)."""
+        """Predict the metric at n sites (points of payload, load and labels).
+
+        The result is the log time (n,), the half-width (n,) of the 90 % interval that contains the
+        mean over many runs, and the weight of each row in each prediction (n, rows).
+        """
         found = self.candidates(sites)
         row_weights = self.blend.row_weights(found.distances)
         usual = row_weights @ self.widths.deviations

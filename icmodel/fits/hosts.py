@@ -62,11 +62,11 @@ def frame_times(here_s: Floats, busy: Floats, old: Sites, new: Sites, hosts: Hos
     Parameters
     ----------
     here_s : array (n,)
-        Time per frame on the dataset's hosts [s].
+        Time per frame on the dataset's hosts [s] at n sites (points of payload, load and labels).
     busy : array (n,)
         Processor utilisation of the busier host, from 0 to 1; NaN if unknown.
     old, new : Sites
-        The same sites on the dataset's link and on the other link.
+        The n sites, with the wire times of the dataset's link (``old``) and of the other link (``new``).
     hosts : Hosts
         Line rate and processor clock of the other hosts.
     """
@@ -305,10 +305,11 @@ class Sender:
         return min(max(memory, self.memory_bytes), MOST_BYTES)
 
     def level(self, statistic: str) -> float:
-        """Statistic of the buffer's content, such as ``p99``, as a fraction of the full content.
+        """Statistic, such as ``p99``, of the content of the send buffers, as a fraction of the full content.
 
-        The content is assumed to be uniformly distributed, from the content at which the writer
-        wakes up to a full buffer.  For ``std``, the result is the standard deviation of the content.
+        A writer stops when the buffers are full, and continues when they have drained to the fraction
+        ``wakes_at``.  The content is assumed to be uniformly distributed between the two.  For ``std``,
+        the result is the standard deviation of the content.
         """
         if statistic == "min":
             return self.wakes_at

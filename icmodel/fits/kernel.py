@@ -210,11 +210,12 @@ class MeasuredSites:
         return found
 
     def _compared(self, sites: Sites) -> Ints:
-        """Code (an integer) of each site in each comparison of labels (`Group`), (groups, sites).
+        """Number the labels of sites for each comparison of labels (`Group`): integers (groups, sites).
 
-        Two sites differ in a comparison if their codes are unequal.  If the comparison names one
-        label, the code is 1 for sites with this label, and 0 for others.  Otherwise the code is the
-        index of the site's label among the labels of the rows; -1 if the rows lack the label.
+        A site is a point of payload, load and labels.  Two sites differ in a comparison if their numbers
+        are unequal.  If the comparison names one label, the number is 1 for sites with this label, and 0
+        for others.  Otherwise it is the index of the site's label among the labels of the rows; -1 if
+        the rows lack the label.
         """
         found = np.empty((len(self._groups), len(sites)), dtype=np.int64)
         for k, (column, label) in enumerate(self._groups):

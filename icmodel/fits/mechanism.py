@@ -166,7 +166,7 @@ class Mechanism:
         return COSTS_OF[self.kind](*self._costs[self._most_specific((protocol, full))].tolist())
 
     def at(self, sites: Sites) -> Modelled:
-        """Predict the log time at n sites, and the share of each cost in the time."""
+        """Predict the log time at n sites (points of payload, load and labels), and each cost's share in the time."""
         parts = _features(self.kind, sites)
         for key, members in _sites_by_key(sites).items():
             parts[members] *= self._costs[self._most_specific(key)]
@@ -184,7 +184,10 @@ class Mechanism:
 
 
 def _sites_by_key(sites: Sites) -> dict[CostKey, Ints]:
-    """Indices of sites, by protocol and by whether hosts are at their limit."""
+    """Group sites (points of payload, load and labels) by protocol and state of the hosts; return their indices.
+
+    The state is true if the hosts are at their limit: unlimited load or overload.
+    """
     full = sites.at_limit
     found: dict[CostKey, Ints] = {}
     for protocol, members in sites.by_protocol.items():
@@ -220,7 +223,9 @@ def _features(kind: str, sites: Sites) -> Floats:
 def possible_kinds(sites: Sites) -> tuple[str, ...]:
     """Kinds of cost model that rows at these sites can determine.
 
-    ``queue`` needs a site with a queue, and ``work`` needs a site with a known throughput.
+    A site is a point of payload, load and labels.  The kind ``queue`` has costs per frame in a queue,
+    so at least one site must have a queue.  The kind ``work`` multiplies its costs by the throughput,
+    so at least one site must have a known throughput.
     """
     known = {QUEUE: bool(sites.queue.any()), WORK: bool(sites.frames_per_s.any())}
     return tuple(kind for kind in KINDS if known.get(kind, True))

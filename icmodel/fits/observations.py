@@ -61,8 +61,9 @@ class Quantity:
     Log time is the natural logarithm of the time per frame for a rate, and of the value for any other
     metric.
 
-    ``kind`` is ``PER_BIT`` or ``PER_FRAME`` for a rate, and ``DIRECT`` for other metrics.  ``shift``
-    is added before the logarithm; it is 0 if no value can be 0.
+    ``kind`` is ``PER_BIT`` for a rate in b/s (time per frame = payload / rate), ``PER_FRAME`` for a
+    rate in 1/s (time per frame = 1 / rate), and ``DIRECT`` for other metrics.  ``shift`` is added
+    before the logarithm; it is 0 if no value can be 0.
 
     >>> import numpy as np
     >>> per_bit = quantity("goodput_bps", np.array([8e8]))
@@ -155,7 +156,7 @@ class Sites:
 
     @cached_property
     def by_curve(self) -> dict[tuple[Label, float], Ints]:
-        """Indices of the sites of each curve; its sites have equal labels and load."""
+        """Indices of the sites (points) on each curve; they have equal labels and load, and differ in payload."""
         found: dict[tuple[Label, float], Ints] = {}
         for labels, members in self.by_configuration.items():
             loads = self.load_bps[members]
@@ -182,7 +183,7 @@ class Sites:
         return tuple(np.flatnonzero(flat == k) for k in np.flatnonzero(counts > 1).tolist())
 
     def take(self, where: Ints) -> Sites:
-        """Select the sites with the given indices."""
+        """Select the sites (points of payload, load and labels) with the given indices."""
         return Sites(
             self.payload_bytes[where],
             self.load_bps[where],

@@ -167,10 +167,11 @@ class Part:
 
 
 class Cross(NamedTuple):
-    """Covariance of new sites with the rows of one part, and the cost model's prediction at the sites.
+    """Covariance of the sites to predict with the rows of one part, and the cost model's prediction.
 
-    ``where`` are the indices of the sites, and ``name`` is the name of the part.  Processes with
-    equal cost models, parts and kernels share this object.
+    A site is a point of payload, load and labels.  ``where`` are the indices of those sites that
+    this part predicts, and ``name`` is the name of the part.  Processes with equal cost models,
+    parts and kernels share this object.
     """
 
     where: Ints
@@ -209,7 +210,10 @@ class ProtocolProcesses:
 
     @property
     def deviations(self) -> Floats:
-        """Leave-one-out standard deviation of the log time, in the order of all rows."""
+        """Leave-one-out standard deviation of each row's log time, in the order of all rows.
+
+        Log time is the logarithm of the time per frame, or of another metric; see `Quantity`.
+        """
         return self._by_row(lambda one: one.deviations)
 
     @property
@@ -243,7 +247,11 @@ class ProtocolProcesses:
         return self._predicted(Process.log_time, crosses)
 
     def deviation(self, crosses: Sequence[Cross]) -> Floats:
-        """Standard deviation of a new row's log time at some sites, given their covariances."""
+        """Standard deviation of the log time that a new measurement would have at each site, (n,).
+
+        A site is a point of payload, load and labels.  ``crosses`` are the covariances of the sites
+        with the rows of each part.
+        """
         return self._predicted(Process.deviation, crosses)
 
     def _predicted(

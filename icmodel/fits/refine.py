@@ -87,7 +87,7 @@ class Refiner:
         self._cached_sites: dict[tuple[Label, float, bytes], Sites] = {}
 
     def for_hosts(self, hosts: Hosts, carrier: Carrier) -> Refiner:
-        """Make a refiner for other hosts or another link. It computes curves from the same fits."""
+        """Make a `Refiner` (which computes curves from fits) for other hosts or another link, with the same fits."""
         return Refiner(self.fits, (hosts, carrier))
 
     @cached_property
@@ -122,7 +122,7 @@ class Refiner:
         return rows_in_overload(self.data, points)
 
     def draws_all(self, metric: str) -> bool:
-        """Whether every curve of a metric is drawn from the metric's fit."""
+        """Whether all curves of a metric are computed from its fit: it has a fit, and all its rows have a payload."""
         have_payload = all(p.payload_bytes is not None for p in self.data.of_metric(metric))
         return have_payload and self.fits.is_fitted(metric)
 
@@ -288,7 +288,10 @@ class Refiner:
     def _on_other_hosts(
         self, metric: str, curve: Curve, payload: Floats, ends: Floats, where: Where
     ) -> Floats:
-        """Scale value, low and high of a curve, ``ends`` (3, n), to the refiner's other hosts."""
+        """Scale a curve from the dataset's hosts to the hosts of this refiner.
+
+        ``ends`` (3, n) holds value, low and high of the curve at n payloads.
+        """
         assert self.hosts is not None
         times = self._frame_times(self._label(curve, UNLIMITED, where), payload)
         rate = self.data.interconnect.line_rate_bps

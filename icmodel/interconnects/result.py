@@ -453,7 +453,11 @@ def ranked_document(comparison: Comparison) -> dict[str, object]:
 
 
 def class_of(row: Row) -> str:
-    """Return the class of a row: ``carries``, ``hosts open``, ``hosts fail`` or ``impossible``."""
+    """Return the class of a link's row in the comparison.
+
+    ``impossible``: theory proves that no host can meet the use case on this link. Otherwise the outcome decides:
+    ``carries`` if it is met, ``hosts open`` if undecided, and ``hosts fail`` if not met.
+    """
     if row.refuted:
         return IMPOSSIBLE
     return {MET: CARRIES, UNDECIDED: HOSTS_OPEN, NOT_MET: HOSTS_FAIL}[row.outcome]

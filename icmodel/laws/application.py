@@ -428,10 +428,11 @@ def time_per_frame(query: TableQuery, alone: Flow, busy: Floats) -> tuple[Floats
 
 
 def _continued(query: TableQuery, own_s: Floats) -> Floats:
-    """Extrapolate the hosts' time per frame [s] (2, ends, n) to payloads at which the wire is the bottleneck.
+    """Extrapolate the hosts' time per frame to payloads at which the wire is the bottleneck.
 
-    The extrapolation is a straight line through the times at host-limited payloads.  Its upper limit is the time that
-    follows from the host's utilisation.
+    ``own_s`` (2, ends, n) is this time as it follows from the hosts' utilisation [s]: of sender and receiver; value,
+    low and high; for n requests.  The extrapolation is a straight line through the times at smaller payloads, at
+    which the hosts are the bottleneck.  The result is at most ``own_s``.
     """
     found, q = own_s.copy(), query.q
     curves = np.stack([q.protocol, q.core_index, q.cores, q.switches]).astype(np.float64)

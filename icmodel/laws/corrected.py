@@ -86,9 +86,10 @@ def law(data: Dataset, fitting: object = None) -> Law:
 
 
 def flow(query: TableQuery) -> Flow:
-    """Compute the goodput of each stream, with the losses, states and loads that follow from it.
+    """Compute the goodput of each stream, its losses, and the loads at which other metrics are looked up.
 
-    The goodput is the least of the request, the stream's capacity, the wire's bound and the fair share.
+    The goodput is the least of the request, the stream's capacity, the wire's bound and the fair share.  Masks of the
+    result mark streams that do not get their request, and the reason: their own capacity, or the receiver's.
     """
     q, request = query.q, query.q.requested_goodput_bps
     best, unlimited = reached(query, query.all((BEST, "goodput_bps"), query.unlimited))
@@ -158,10 +159,10 @@ def reached(query: TableQuery, benchmarked: Floats) -> Floats:
 
 
 def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
-    """Compute latency as the variant `appendix_h` does, with two corrections.
+    """Compute latency as the variant `appendix_h` (the formulas printed in IC2012) does, with two corrections.
 
-    A one-way latency is at least the theoretical time of a lone frame on wire and cable.  Propagation in a longer cable
-    adds to the latency (IC2012 erratum E19).
+    A one-way latency is at least the theoretical time of a lone frame on wire and cable.  If the cable is longer than
+    in the benchmark, the propagation delay of the added length is added (E19 in the list of errata of IC2012).
     """
     value = at_load(query, metrics, flow)
     value = widened(query, metrics, value)
@@ -399,9 +400,11 @@ def _reads_of(
 def _rules_of(
     query: TableQuery, flow: Flow, tables: Mapping[str, str], less: Bools
 ) -> dict[str, Codes]:
-    """Basis of the weakest rule that applies to each metric, as an index into ``BASES`` (n,).
+    """Find the weakest basis (kind of evidence) among the rules that apply to each metric: indices into ``BASES`` (n,).
 
-    The parameters are as in :func:`_reads_of`.
+    A rule is a step of the computation with a basis of its own: for example, the fair share of an interface is derived.
+    ``tables`` maps each metric with a look-up table to the table's name.  ``less`` marks the requests whose goodput is
+    lower because an overloaded receiver loses frames.
     """
     q = query.q
     by_curve = curve_rules(query, [*tables.values(), BEST])

@@ -120,9 +120,10 @@ def flow_tables(
 
 
 def without_switched(curves: Curves, protocol: str) -> Curves:
-    """Drop a protocol's curves with a switch if it also has curves without a switch (IC2012 erratum E7).
+    """Drop a protocol's curves measured with a switch, if it has curves without a switch at the same core count.
 
-    For UDP, a switch changes the sender's CPU time (IC2012 §7.1.3), but not the receiver's (§6.5.1.3).
+    It is used for the receiver's CPU time of UDP, so that a switch does not change this time.  In IC2012, a switch
+    changes only the sender's CPU time (§7.1.3, §6.5.1.3; E7 in the list of errata).
     """
     direct = {key[:2] for key in curves if key.switches == 0}
     return {
@@ -165,10 +166,12 @@ def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration)
 
 
 def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Replace the points of each limited load's curve at payloads where the load is not achieved (overload).
+    """Replace points that were measured in overload, on each curve of a limited load.
 
-    Such a point gets the numbers that the curve of the next lower load has at this payload, marked ``extrapolated``.
-    Otherwise interpolation from a payload outside overload to a payload in overload would mix both states.
+    A curve has the points of one offered load; a limited load is that of a sender with a rate limit.  At some payloads
+    the load is not achieved (overload).  There, the curve gets the numbers of the curve of the next lower load, marked
+    ``extrapolated``.  Otherwise interpolation between a payload without overload and a payload in overload would mix
+    both states.  The curve of the lowest load is kept.
     """
     if best is None:
         return list(curves)
@@ -296,12 +299,13 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
 
 
 def _below_limit(query: TableQuery, each: Floats, below: Bools, flow: Flow) -> Floats:
-    """Replace packets per frame (metrics, ends, n) of requests below the limit, if only runs at it were measured.
+    """Correct the packets per frame of limited requests that were looked up in runs at full speed (unlimited load).
 
-    ``each`` holds the packets per frame at the limit; ``below`` (metrics, n) marks the requests to replace.  Their value
-    lies on a straight line over request / capacity, from the packets of a lone frame (at 0) to ``each`` (at 1).  It
-    never exceeds the packets of a lone frame, since below the limit each frame is sent once.  If the stream merges
-    frames, the interval reaches from ``each`` to the packets of a lone frame.
+    ``each`` (metrics, ends, n) holds the packets per frame at full speed: value, low and high for each request.
+    ``below`` (metrics, n) marks the requests to correct, for which no run below full speed was measured.  The corrected
+    value is ``own - (own - each) * request / capacity``, where ``own`` is the packet count of a lone frame.  It is at
+    most ``own``, since below full speed each frame is sent once.  If the stream merges frames, the interval reaches
+    from ``each`` to ``own``.
     """
     if not below.any():
         return each

@@ -122,9 +122,10 @@ def busy_cores(query: TableQuery, utilisations: Sequence[str], found: Floats) ->
 
 
 def demand_columns(utilisations: Sequence[str], demand: Floats) -> dict[str, Floats]:
-    """Return demands (utilisations, ends, n) as columns, whose names have the prefix `DEMAND`.
+    """Return demands as columns (ends, n), by the name of the utilisation with the prefix `DEMAND`.
 
-    A demand is the utilisation of the requested cores that a stream needs; it may exceed 1.
+    A demand is the utilisation of the requested cores that a stream needs; it may exceed 1.  The shape of ``demand`` is
+    (utilisations, ends, n).  The `ends` axis holds value, low and high; n is the number of requests.
     """
     return {DEMAND + name: ends for name, ends in zip(utilisations, demand, strict=True)}
 
@@ -314,10 +315,11 @@ def weakest(*rules: tuple[Bools, int]) -> Codes:
 
 
 def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
-    """Find the weakest basis (tables, n) that follows from added switches or another core count.
+    """Find the weakest basis (kind of evidence) that follows from added switches or another core count.
 
-    More switches than measured give a latency ``stated``.  A utilisation scaled to another core count is ``derived``.
-    At a core count without measured goodput, every number is ``extrapolated``.  The result holds indices into ``BASES``.
+    A latency over more switches than measured is ``stated``.  A utilisation scaled to another core count is
+    ``derived``.  At a core count without measured goodput, every number is ``extrapolated``.  The result (tables, n)
+    holds indices into ``BASES``.
     """
     cores, requested = query.cores(tables), query.q.cores
     crossing = np.array([traversals(name) > 0 for name in tables], dtype=bool)[:, None]
@@ -330,9 +332,10 @@ def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
 
 
 def with_busy_cores(entries: Mapping[str, T]) -> dict[str, T]:
-    """Add an entry for each metric of busy cores (``cpu_send_cores``): that of its utilisation (``cpu_send``).
+    """Give each metric of busy cores, such as ``cpu_send_cores``, the entry of its utilisation, such as ``cpu_send``.
 
-    An entry is the list of table look-ups of a metric, or the basis of its rules.
+    An entry is the list of table look-ups of a metric, or the basis (kind of evidence) of its rules.  Busy cores are
+    computed from the utilisation.  A metric that already has an entry keeps it.
     """
     found = dict(entries)
     for name in UTILISATIONS:

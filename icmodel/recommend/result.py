@@ -160,9 +160,10 @@ class Recommendation:
     undecided : tuple of Checked
         Designs that may meet all requirements, with the measurements that would decide.
     nearest : tuple of Nearest
-        For each requirement, the stream that alone comes closest to meeting it.
+        For each requirement, the stream that comes closest to meeting it, if predicted without other streams.
     physics : tuple of TooLate
-        Requirements that no choice of streams can meet, each in the network with the least delay.
+        Latency requirements that no design can meet, since in each network a port sends the messages too slowly. The
+        numbers are those of the network with the least delay.
     currency : str, optional
         Currency of the costs; ``None`` if the file states no costs.
     file : SourceFile, optional

@@ -190,11 +190,11 @@ def parts_table(found: SystemPrediction) -> Iterator[Table]:
 
 
 def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
-    """Yield a row of texts for each latency requirement: the greatest latency bound among its streams, by part.
+    """Yield a row of texts for each latency requirement: the greatest latency bound among its streams, and its parts.
 
-    The parts are network, hosts and application. If the time of a host is unknown, the total is ``from`` and the sum of
-    the known times. If the device at the other end states a latency, this latency is among them, and the part of the
-    hosts is ``from`` and this latency.
+    The parts are network, hosts and application. If the time of a host is unknown, the total is a lower bound, such as
+    ``from 310 µs``: the sum of the known times. If only one of the two hosts is unknown, and the other device states
+    its latency, the part of the hosts is ``from`` and this latency.
     """
     for name, some in by_requirement(found.judged).items():
         sums = [

@@ -272,10 +272,10 @@ def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tup
 
     The columns of a row are:
 
-    - key, name of the table, first payload [B] and least load [b/s]
-    - coefficients: 4 for the value, 6 for low, 6 for high
-    - four numbers of the basis (kind of evidence): between benchmarked payloads and loads, at a benchmarked load, at a
-      benchmarked payload, and at both
+    - key, name of the table, and the least payload [B] and load [b/s] at which the polynomial holds
+    - coefficients of three polynomials: 4 for the value, 6 for low, 6 for high (which have squares of the payload)
+    - basis (kind of evidence) of the value as an index into `BASES`, for four cases: between benchmarked payloads and
+      loads, at a benchmarked load, at a benchmarked payload, and at both
     - highest limited (not unlimited) benchmarked load [b/s]
     """
     tables = found.tables

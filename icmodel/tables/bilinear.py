@@ -150,7 +150,10 @@ class Sides(NamedTuple):
 def _choose_curves(
     sides: Sides, cells: Cells, curves: Ints, usable: Bools | None, loads: Floats
 ) -> Floats:
-    """Choose the curves for each slot and cell of a surface, and write them to ``sides``.
+    """Choose the two measured curves from which a surface is interpolated, and write their indices to ``sides``.
+
+    A surface is a metric over payload and load.  The choice is made for each payload interval (cell) and load interval
+    (slot).  The curves are usually those of the next lower and the next higher limited load.
 
     The last slot, for unlimited requests, uses the unlimited curve.  If a cell has no usable limited load, all its
     slots use a curve of unstated load.  If there is no such curve, they use the unlimited curve, marked

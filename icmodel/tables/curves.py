@@ -226,8 +226,9 @@ def best_goodput(
 ) -> Curves:
     """Make one goodput curve per configuration, through the row of the greatest goodput at each payload.
 
-    If ``limited``, this is the greatest goodput at any load.  Otherwise it is the greatest goodput at capacity: of rows
-    without a rate limit, or of rows that missed their limit if the configuration has no others.
+    A configuration is a protocol, core count and switch count.  If ``limited``, rows at all loads are considered.
+    Otherwise only rows at capacity: rows without a rate limit.  In a configuration without such rows, they are the rows
+    that did not reach their rate limit.
 
     ``errors`` are the interpolation errors of the goodput; ``None`` makes curves without intervals.
     """

@@ -135,14 +135,19 @@ class TableQuery:
     # --- numbers ------------------------------------------------------------------------------
 
     def __call__(self, metric: str, load: Load) -> Floats:
-        """Look up a metric at loads of shape (n,) or (ends, n); the result has the shape (ends, n)."""
+        """Look up a metric for n requests; the result (ends, n) holds value, low and high, or only the value.
+
+        The loads have the shape (n,), or (ends, n) if value, low and high are looked up at different loads.
+        """
         found: Floats = self.all((metric,), load)[0]
         return found
 
     def all(self, metrics: Sequence[str], load: Load) -> Floats:
-        """Look up several metrics at loads of shape (n,) or (ends, n); the result has the shape (metrics, ends, n).
+        """Look up several metrics for n requests; the result has the shape (metrics, ends, n).
 
-        Intervals are clipped to the limits stated by the source.
+        The `ends` axis holds value, low and high, or only the value.  Low and high are clipped to the limits stated by
+        the source.  The loads have the shape (n,), or (ends, n) if value, low and high are looked up at different
+        loads.
         """
         found = self._polynomial(metrics, load, ENDS[: self.ends])
         if self.ends == 3:
@@ -195,12 +200,13 @@ class TableQuery:
     def _sum(
         self, planes: Floats, squares: Floats, place: Ints, above: Floats | None, found: Floats
     ) -> None:
-        """Evaluate the polynomials of packed tables at the indices ``place``, and write the sums to ``found``.
+        """Evaluate polynomials of payload and load, and write the results to ``found``.
 
-        ``planes`` are c0, c1, c3 and c4, and ``squares`` are c2 and c5 (empty if all are 0); see `Packed`.  For
-        unlimited loads, only c0 to c2 are given, and ``above`` is ``None``.  Otherwise ``above`` is the load minus the
-        load level below it.  Each row of coefficients is read when its term is added, so that few arrays are in the
-        processor's cache.
+        `Packed` has the formula with its coefficients c0 to c5.  ``place`` are the indices of the polynomials in the
+        rows of coefficients.  ``planes`` are the rows c0, c1, c3 and c4, and ``squares`` the rows c2 and c5 (empty if
+        all are 0).  For unlimited loads, only c0 to c2 are given, and ``above`` is ``None``.  Otherwise ``above`` is
+        the load minus the load level below it.  Each row is read only when its term is added, so that few arrays are
+        in the processor's cache.
         """
         constant, slope, *of_load = planes
         total = self._payload_terms(slope, squares[:1], place)

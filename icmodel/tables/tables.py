@@ -255,20 +255,21 @@ class Packed(NamedTuple):
 class Chosen(NamedTuple):
     """Selected look-up tables, in the order in which they were named.
 
-    The axes of protocols and configurations have the length 1 if all numbers along them are equal.  The same holds for
-    the axis of tables in ``cores``, ``switches`` and ``core_ratio``.
+    A configuration is a requested protocol, core count and switch count.  An axis of protocols or configurations is
+    shortened to length 1 if all numbers along it are equal.  The same holds for the axis of tables in ``cores``,
+    ``switches`` and ``core_ratio``.
 
     Parameters
     ----------
     limits : array (2, tables, protocols)
         Least and greatest possible value of each metric.
     first_cell : array (patterns, configurations)
-        Index of the first cell (payload interval) of the surface to use, less the table's ``offset``.  Tables whose
-        indices then are equal share a row (pattern).
+        ``Tables.first_cell`` minus the table's ``offset``.  Tables with the same differences share one row of this
+        array (a pattern), since many metrics are measured in the same configurations.
     pattern : array (tables,)
-        Row of each table in ``first_cell``.
+        Index of each table's row in ``first_cell``.
     offset : array (tables, 1, 1)
-        Least index of a first cell in each table.
+        Least ``Tables.first_cell`` of each table.
     cores, switches, core_ratio : array (tables, configurations)
         Numbers of the selected tables, as in `Tables`.
     """
@@ -291,14 +292,18 @@ def once(numbers: NDArray[Number], axis: int) -> NDArray[Number]:
 class Tables:
     """Look-up tables of all metrics on common axes, with the link and the rows of the dataset.
 
-    A law may add private tables, whose names begin with ``_``.
+    A table holds surfaces of one metric over payload and load.  A law may add private tables, whose names begin with
+    ``_``.
 
-    ``group``, ``first_cell``, ``cores``, ``switches`` and ``core_ratio`` have the shape (tables, configurations).
-    ``group`` is the number of the surface to use, counted from 1 in each table (0: none), and ``first_cell`` the index of
-    its first cell (payload interval) among the cells of all surfaces.
-    ``cores`` and ``switches`` are the counts of the surface's rows (0 if not stated).  ``core_ratio`` is the core count
-    of the rows divided by the requested count (1 if either is not stated).  ``limits`` (2, tables, protocols) are the
-    least and greatest possible values of a metric.
+    Five arrays have the shape (tables, configurations); a configuration is a requested protocol, core count and switch
+    count:
+
+    - ``group``: number of the surface that answers, counted from 1 in each table; 0 without a surface
+    - ``first_cell``: index of this surface's first cell (payload interval) among the cells of all surfaces
+    - ``cores`` and ``switches``: counts of the surface's dataset rows; 0 if not stated
+    - ``core_ratio``: core count of the rows divided by the requested count; 1 if either is not stated
+
+    ``limits`` (2, tables, protocols) are the least and greatest possible values of each metric.
 
     Parameters
     ----------
@@ -311,7 +316,8 @@ class Tables:
     with_headers : bool
         Whether theory of the wire counts ZeroMQ's message header; see `Wire`.
     unmeasured_loss : array (3, protocols), optional
-        Loss below capacity of protocols whose loss was not measured there: value, low and high; 0 by default.
+        Loss rate at loads below capacity, for protocols without a measured loss there: value, low and high; 0 by
+        default.
     """
 
     def __init__(
@@ -380,5 +386,5 @@ class Tables:
 
     @property
     def has_rows(self) -> bool:
-        """Whether at least one of the tables was compiled from rows."""
+        """Whether at least one look-up table was made from dataset rows; otherwise nothing can be predicted."""
         return bool((self.packed.rows >= 0).any())

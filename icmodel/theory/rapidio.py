@@ -126,7 +126,7 @@ class Framing(AnyFraming):
         return Train(payload, count, wire, aligned, full, last)
 
     def aligned_payloads(self, up_to_bytes: int) -> NDArray[np.int64]:
-        """All payloads up to `up_to_bytes` that fill their packets [B], ascending."""
+        """All payloads [B] up to `up_to_bytes` that fill every packet: multiples of 256 B, ascending."""
         return multiples(MAX_DATA_BYTES, up_to_bytes, self.max_payload_bytes)
 
     def best_payloads(self) -> ArrayLike:

@@ -414,10 +414,10 @@ def source_goodput(stream: str, derived: Derivations) -> Fraction:
 
 
 def needed_goodput(stream: str, derived: Derivations) -> Derivation:
-    """Return the goodput that the network must carry for one stream, or for the busiest connection of samples.
+    """Return the goodput that the network must carry for one stream.
 
-    Samples must arrive within a time limit. The delay of the longest cable is taken off it, so it raises the needed
-    goodput.
+    A stream of samples has several connections, so the result is for the connection with the most samples. Samples must
+    arrive within a time limit. The delay of the longest cable shortens the time left, so it raises the goodput.
     """
     distant = f"{stream}.goodput_at_distance_bps"
     return derived[distant if distant in derived else f"{stream}.goodput_bps"]

@@ -107,7 +107,7 @@ class Score:
 def outcome(fold: str, point: Point, estimate: Estimate) -> Outcome:
     """Compare a test row with its prediction.
 
-    If the row's value is 0, no relative error exists. The estimate of such an outcome becomes absent.
+    A relative error needs a row whose value is not 0. Otherwise the outcome gets an absent estimate, with this reason.
     """
     scale = _scale(point)
     if scale == 0 and not estimate.absent:

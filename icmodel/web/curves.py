@@ -289,10 +289,11 @@ def _positions(
 
 
 def _dots(rows: Iterable[Point], here: Scenario, over: Axis, metric: str) -> Iterator[Dot]:
-    """Yield the dataset rows of a metric as points. Except on the axis, they have the parameters of the question.
+    """Yield the dataset rows of a metric that are shown as points of the plot.
 
-    On a payload or core axis, the points at each position are those of two loads: the nearest load up to the request,
-    and the nearest from the request on. Rows that state no load are points too.
+    Their parameters equal those of the question, except for the parameter on the x axis and the load. On a load axis,
+    rows of all loads are shown. On a payload or core axis, each x value has the rows of two loads: the greatest load up
+    to the requested one, and the least load from the requested one on. Rows without a stated load are shown too.
     """
     places: dict[float, list[Point]] = {}
     for row in rows:

@@ -3,12 +3,14 @@
 Each analysis gives a delay bound for each flow; the least of these bounds counts.
 
 In a network with cycles, links are cut until no cycle is left. Behind a cut, each flow continues as a
-separate flow. The release jitter of this flow is the sum of the waits before the cut. The search for the
-jitters starts at 0. Each round computes waits from the jitters, and new jitters from the waits. Jitters are
-valid bounds if the new jitters do not exceed them. The proof needs two conditions: the network is empty at
-the beginning, and every packet needs time on a line before it passes a cut. At the beginning, no flow exceeds
-its jitter. Later, a flow can exceed its jitter only if some flow did so before. So no flow ever does.
-The proof also holds if the waits are no linear function of the jitters.
+separate flow. The release jitter of this flow is the sum of the waits before the cut. But these waits depend
+on the jitters. So the search starts with jitters of 0. Each round computes waits from the jitters, and new
+jitters from the waits. It ends when the new jitters do not exceed the jitters of the round: then these are
+valid bounds.
+
+This is proved for a network that is empty at the beginning, if every packet needs time on a line before it
+passes a cut. At the beginning, no flow exceeds its jitter. Later, a flow can exceed its jitter only if some
+flow did so before. So no flow ever does. The waits need not be a linear function of the jitters.
 
 References
 ----------

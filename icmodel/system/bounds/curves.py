@@ -41,7 +41,7 @@ class RateLatency:
     latency_s: float = 0.0
 
     def at(self, time_s: float) -> float:
-        """Bits that the curve guarantees to serve within a busy time [b]."""
+        """Least number of bits that the server serves in the first ``time_s`` seconds of a busy period [b]."""
         return self.rate_bps * max(0.0, time_s - self.latency_s)
 
     def time_of(self, bits: float) -> float:

@@ -271,16 +271,17 @@ class QueueDates:
     def forwarded(self, leaving: Collection[int], date: int, sign: float) -> Terms:
         """Constraint terms for the bits that the previous queue of the path has sent to this queue by a date.
 
-        These bits had arrived at the previous queue by its input date ``before.fifo[date]``, since queues keep the
-        order. Only bits that leave the path after one of the hops ``leaving`` count.
+        A date is a point in time, and a variable of the linear programme. Queues keep the order of bits. So the bits
+        sent by ``date`` are those that had arrived at the previous queue by the earlier date ``before.fifo[date]``.
+        Only bits that leave the path after one of the hops ``leaving`` count. ``sign`` is the factor of the terms.
         """
         before = self.before
         return [] if before is None else before.arrived(leaving, before.fifo[date], sign)
 
     def arrived(self, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Constraint terms for all bits that arrived at this queue by a date, over any link.
+        """Constraint terms for all bits that arrived at this queue by a date (a point in time), over any link.
 
-        Only bits that leave the path after one of the hops ``leaving`` count.
+        Only bits that leave the path after one of the hops ``leaving`` count. ``sign`` is the factor of the terms.
         """
         entered = [
             term for link in self.entering for term in self.entered(link, leaving, date, sign)
@@ -299,7 +300,11 @@ class QueueDates:
 
 
 def lp_dates(path: PathAggregate) -> QueueDates:
-    """Make the dates (points in time that are variables) of a path, from its end back to its first queue."""
+    """Make the variables of the linear programme for points in time (dates) at each queue of a path.
+
+    They are made from the last queue back to the first. The result has those of the last queue;
+    `QueueDates.before` leads to the previous queues.
+    """
     last = len(path.queues) - 1
     parts = {last: frozenset(path.queues[last].stages)}
     return _queue_dates(path, last, [END], [], parts, count(END + 1))

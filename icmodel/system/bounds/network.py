@@ -100,7 +100,8 @@ class Server:
     def forwarding_s(self, following: Server | None) -> float:
         """Time [s] from the last of the bits in `forwarding_bits` until the next queue (or receiver) gets the packet.
 
-        If the whole packet is sent, the gap is subtracted, since no receiver waits for the gap.
+        It is the delay of the link: propagation and switching.  The bits of a whole packet include the gap behind it,
+        for which no receiver waits.  So the time of the gap is then subtracted.
         """
         whole = not self.cuts_through(following)
         return self.delay_s - (self.packet_s(self.gap_bits) if whole else 0.0)

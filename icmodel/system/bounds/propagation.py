@@ -223,7 +223,7 @@ class Queue:
 
     @property
     def arrival(self) -> ArrivalCurve:
-        """Joint arrival curve of all stages of this queue."""
+        """Joint arrival curve of all packets that come to this queue."""
         return self.traffic.arrival
 
     @cached_property
@@ -514,7 +514,10 @@ def _is_least(wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: 
 
 
 def _by_link(stages: Iterable[Stage]) -> dict[str | None, StageNumbers]:
-    """Group stages (packets of some flows at one server) by the server that sends them here; ``None`` at a source."""
+    """Group stages by the previous server, from which their packets come; the key is ``None`` for a source.
+
+    A stage is the packets of some flows at one server. The result maps each previous server to the numbers of stages.
+    """
     numbers: dict[str | None, set[int]] = {}
     for stage in stages:
         numbers.setdefault(stage.link, set()).add(stage.number)

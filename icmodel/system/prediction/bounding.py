@@ -266,14 +266,14 @@ def whole_bits(on: Packed) -> float:
 def _flows(
     system: System, packets: Packing, jitter_s: Mapping[str, float], waiting: Collection[str]
 ) -> Iterator[bounds.Flow]:
-    """Yield a flow of network calculus for each stream; copies of a multicast set are the same packets.
+    """Yield a flow of network calculus for each stream; flows of a multicast set are marked as copies.
 
     Parameters
     ----------
     jitter_s : mapping
         Name of a stream -> greatest difference between two delays at its source [s].
     waiting : collection of str
-        Names of the streams whose frames may wait together.
+        Names of the streams whose frames may wait together at the sender, and so be merged into common packets.
     """
     for multicast_key, copies in system.multicast_sets().items():
         each = [packets.of(copy, link) for copy in copies for link in system.links_of(copy)]

@@ -451,12 +451,14 @@ def _burst_bytes(stream: Stream) -> float:
 def _least_rates_bps(
     system: System, packets: Packing
 ) -> Mapping[tuple[str, tuple[str, str]], float]:
-    """Least mean rate at which a burst of each stream leaves each port [b/s], by port and multicast set.
+    """Least mean rate at which a burst of each stream leaves each port [b/s].
+
+    The keys are the port's name and the stream's `multicast_key`: a port sends the copies of a multicast set once.
 
     Let R be the rate of the port. Let B and r be the sums of the bursts and rates of the other streams at the
     port. Then a burst of b bits takes at most ``(b + B) / (R - r)`` (leftover service: Le Boudec and Thiran,
-    theorem 6.2.1). The least rate is 0 behind gates, and beside streams with back-pressure, since the size of
-    their bursts is unknown.
+    theorem 6.2.1). So its least rate is ``b (R - r) / (b + B)``. The least rate is 0 behind gates, and beside
+    streams with back-pressure, since the size of their bursts is unknown.
     """
     found = {}
     for name, streams in system.streams_by_port().items():
@@ -605,7 +607,11 @@ def _limited_bounds(
     overflowing: set[str],
     paths: Sequence[PathTimes],
 ) -> WorstCase:
-    """Limit bounds to the buffer sizes, and drop the bounds of TCP streams whose buffer may overflow."""
+    """Limit worst-case latencies and backlogs to those of full buffers.
+
+    A TCP stream has no latency bound if a buffer on its path may overflow. The bounds of other streams then hold only
+    for frames that arrive.
+    """
     if worst.why:
         return worst
     network = dict(worst.network)

@@ -190,7 +190,7 @@ class _StreamResults:
 
     @property
     def stream(self) -> Stream:
-        """The stream."""
+        """Stream to which all these results belong."""
         return self.stated.stream
 
     @property

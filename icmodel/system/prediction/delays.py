@@ -249,12 +249,15 @@ def added_latencies(
 
 
 def bunched_ports(system: System, worst_s: Floats) -> set[str]:
-    """Ports at which frames of a stream may come in bunches: closer together than they were sent.
+    """Ports at which frames of a stream may come in bunches: much closer together than they were sent.
 
-    Two frames come closer if the first is delayed more than the second. Waits at ports are computed for
-    frames that keep their distance. These waits hold until the range of a delay reaches the fraction
-    `BUNCHED` of the distance. Three delays are compared with this limit: the latency that the sender states, the
-    time for which a gate is closed, and the longest wait of a stream behind a port with bunches.
+    A frame comes closer to the frame before it if it is delayed less. Waits at ports are computed for frames that keep
+    their distance, so these waits do not hold at the returned ports. A port is returned if a delay before it may
+    differ between frames by at least the fraction `BUNCHED` of their distance. Three causes count:
+
+    - the sender states a least and a greatest latency: the difference counts, and all ports of the stream are returned
+    - a gate is closed for a time: the ports behind the gate are returned
+    - the longest wait of the stream: from its first port with bunches on, all its ports are returned
 
     Parameters
     ----------

@@ -264,9 +264,10 @@ def in_whole_frames(goodput: Estimate, share: StreamShare) -> Estimate:
 
 
 def with_other_shares(goodput: Estimate, others: Iterable[Estimate]) -> Estimate:
-    """Reduce the low end of a goodput to the least of the low ends in ``others``.
+    """Reduce the low end of a stream's goodput to the least low end that the stream has in two other cases.
 
-    ``others`` has the goodputs of the stream in two other cases, see `Throughput.other_shares`.
+    ``others`` has the goodputs in these cases: other streams send as much as their datasets allow, or share one queue
+    of a host with this stream.
     """
     low = min((one.low for one in others if not one.absent), default=math.inf)
     if goodput.absent or not low < goodput.low * (1 - SAME):
@@ -306,13 +307,15 @@ def burst_loss(index: int, rates: Throughput, stream: Stream, buffers: Buffers) 
 def loss_at_once(
     index: int, rates: Throughput, sent: AtOnce, stream: Stream, buffers: Buffers
 ) -> LossAtOnce:
-    """Greatest loss of a stream while messages are sent at once, except at switch buffers that the system file states.
+    """Greatest loss of a stream while all streams send messages at once.
 
-    While messages are sent at once, frames come faster than on average. Frames beyond the rate of a port wait in the
-    port's buffer. Frames beyond the rate of the sink's interface or cores wait in the buffer of a socket. These are at
-    least the fraction that the dataset lost at an unlimited rate. Both buffers have assumed sizes (`PORT_BITS`,
-    `SOCKET_PACKETS`). If the excess of all streams exceeds a buffer, other streams may fill all of it. So the stream may
-    lose the whole excess. Otherwise nothing is lost.
+    Frames then come faster than on average. Frames beyond the rate of a port wait in the port's buffer. Frames beyond
+    the rate of the sink's interface or cores wait in the buffer of a socket. The fraction of frames that waits in the
+    socket is at least the loss rate of the dataset at an unlimited rate. Both buffers have assumed sizes (`PORT_BITS`,
+    `SOCKET_PACKETS`). If the waiting frames of all streams exceed a buffer, other streams may fill all of it. So this
+    stream may lose all its waiting frames there. Otherwise it loses nothing.
+
+    Losses at buffers whose size the system file states are computed elsewhere, and left out here.
     """
     share = sent.shares[index]
     if share.elastic:
@@ -362,7 +365,10 @@ def loss_rate(
     share: StreamShare,
     other_shares: Iterable[StreamShare],
 ) -> Estimate:
-    """Loss rate of a stream: from its dataset, or the part of the sent data that does not arrive.
+    """Loss rate of a stream.
+
+    If other streams, ports or buffers leave a lossy stream less goodput than its dataset predicts, it is the part of
+    the sent data that does not arrive. Otherwise it is the loss rate of the dataset.
 
     Parameters
     ----------
@@ -371,7 +377,8 @@ def loss_rate(
     goodput : Estimate
         Goodput that arrives [b/s].
     other_shares : iterable of StreamShare
-        Shares of the stream in two other cases, see `Throughput.other_shares`.
+        Shares of the stream if other streams send as much as their datasets allow, or share one queue of a host with
+        it. If more is lost in one of these cases, the high end is raised.
     """
     loss = own
     less = goodput.low < own_goodput.low * (1 - SAME)

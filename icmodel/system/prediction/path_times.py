@@ -46,7 +46,8 @@ class PathTimes:
     frames : int
         Number of frames of a message.
     behind_bytes : float
-        Payload of full frames that take as long on the lines as all frames of a message except the first [B].
+        Payload of the frames behind the first frame of a message [B], in full frames: a short last frame counts with
+        the payload that full frames carry in its time on the line.
     behind_s : float
         Time from the first to the last frame of a message on the slowest line, if the frames are sent at once.
     application_s : float
@@ -57,7 +58,8 @@ class PathTimes:
     shifts_s : dict
         Cause -> time to add to the dataset's latency; causes are the application, switches and cables.
     contained_s : float
-        Least part of the dataset's latency that the network of the measurement caused; 0 without a dataset.
+        Least part of the dataset's latency that was spent on lines, cables and switches during its measurement, not in
+        hosts; 0 without a dataset.
     passing_s : float
         Time in cables and switches; even the shortest packet takes this time.
     floor_s : float

@@ -139,12 +139,12 @@ class SharedResources:
         )
 
     def excess_of_others(self, allocation: Allocation) -> dict[tuple[str, int], float]:
-        """Excess load of other classes at the buffer of a port, divided by the load of a stream.
+        """Excess load of overloaded classes at a port, divided by the load of a stream of another class.
 
-        Keys are pairs of the port and the index of the stream. The excess load of a class is its load beyond its rate.
-        The excess loads of all overloaded classes that share the buffer add up. Streams of overloaded classes are left
-        out, since their shares include the loss. The interface behind a port counts as part of the port, since frames
-        wait at the port for the interface.
+        The excess of a class is its load beyond the load available to it. The excesses of all classes that share the
+        port's stated buffer add up. The keys of the result are pairs of the port's name and the index of the stream.
+        Streams of overloaded classes are left out, since their shares include the loss. The interface behind a port
+        counts as part of the port, since frames wait at the port for the interface.
         """
         dropped = np.maximum(allocation.demand - allocation.available, 0.0)
         full = allocation.demand > allocation.available * (1 + SAME)
@@ -450,9 +450,9 @@ class StreamShare:
     passed_ratio: float = 1.0
 
     def limited_to(self, goodput_bps: float, port: str, wanted_bps: float) -> StreamShare:
-        """Limit the share to the goodput [b/s] that passes a gate of a port.
+        """Limit the share to the goodput [b/s] that passes a port with gates, which open only for a part of each cycle.
 
-        The share is unchanged if the gate passes all that the stream wants, or if something else limits it more.
+        The share is unchanged if ``wanted_bps`` passes the gate, or if something else limits the stream more.
         """
         passes = wanted_bps <= goodput_bps * (1 + SAME)
         if passes or self.rate_bps < goodput_bps * (1 - SAME):

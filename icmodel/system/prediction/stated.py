@@ -107,8 +107,8 @@ class StatedTimes:
     ) -> Estimate:
         """Raise the high end of a goodput that the cores of a device limit.
 
-        The share of the stream counts the greatest stated core time. With the least stated core time, more
-        may pass.
+        A device states a least and a greatest core time per frame. The share of the stream counts the greatest one.
+        With less core time, more data may pass, so the high end becomes ``most_bps``.
 
         Parameters
         ----------
@@ -168,10 +168,10 @@ class StatedTimes:
         return found
 
     def measured(self, own: Mapping[str, Estimate]) -> dict[str, Estimate]:
-        """Metrics of the dataset that hold beside devices with a stated latency.
+        """Select the dataset's metrics that remain valid if devices of the stream state their own latency.
 
-        Round-trip times are left out, and so is the CPU load of each end whose device states its latency. If no device
-        states a latency, all metrics stay.
+        Such a device is not a host of the dataset. So the CPU load at its end is left out, and so are round-trip times.
+        If no device states a latency, all metrics stay.
         """
         sides = tuple(f"cpu_{side}" for side in self.ends)
         none = (*sides, "rtt_") if sides else ()

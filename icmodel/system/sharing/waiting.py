@@ -328,20 +328,22 @@ class Spread:
 
 
 def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spread:
-    """Compute how waits change if the packets of bursts arrive over a time, not at one moment.
+    """Compute corrections of the waits from `waits`, which assumes that all packets of a burst arrive at one moment.
+
+    Here, the packets of a burst arrive one after another. An entry is one stream at one port.
 
     Parameters
     ----------
     at : Arrivals
-        The same entries as for `icmodel.system.sharing.waiting.waits`.
+        The entries, as given to `waits`.
     arrival_s : array (entries,)
         Time from the first to the last packet of the burst with which the entry delays other entries [s]; 0 if
         all packets arrive at one moment.
     own_s : array (entries,)
         Time from the first to the last packet of the entry's own frame, whose wait is computed [s].
     paused : array of bool (entries,)
-        Entries that arrive over a slower line, so that less urgent packets are sent between their
-        packets.
+        Whether the entry comes over a line slower than its port, so that the port sends less urgent packets between
+        the entry's packets.
     """
     entries = len(at.port)
     later, ratio, slips, meanwhile = (np.full(entries, value) for value in (0.0, 1.0, 0.0, 0.0))
