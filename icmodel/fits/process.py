@@ -205,7 +205,7 @@ class ProtocolProcesses:
 
     @property
     def errors(self) -> Floats:
-        """Leave-one-out error of the log time, in the order of all rows."""
+        """Leave-one-out error of the log time at each row, (rows,)."""
         return self._by_row(lambda one: one.errors)
 
     @property

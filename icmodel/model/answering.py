@@ -85,7 +85,7 @@ def answered(
 
 
 def in_overload(law: Law, over: Prepared, answer: Answered) -> Bools:
-    """Mask (n,) of questions that the law answers from rows measured in overload (request above capacity).
+    """Mask (n,) of questions to answer from rows that were measured in overload (request above capacity).
 
     ``over`` holds the look-up tables of these rows.
     """

@@ -70,7 +70,8 @@ class TableCache:
     def prepare_overload(self, request: TableRequest) -> Prepared | None:
         """Make the look-up tables for questions whose request exceeds the capacity.
 
-        The result is None if the law has no special tables for them. ``overload`` is this method with a cache.
+        The result is None if the law (the rules of the model variant) has no special tables for them. ``overload`` is
+        this method with a cache.
         """
         return None if self.law.overload is None else self.law.overload.law.prepare(request)
 

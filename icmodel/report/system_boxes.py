@@ -191,7 +191,7 @@ class CableSummary:
 
     @property
     def ratio(self) -> float:
-        """Throughput of the busiest port as a fraction of its rate; requested load if the port is overloaded."""
+        """Load of the busiest port as a fraction of its rate: throughput, or the requested load in overload."""
         return self.port.asked_ratio if self.overloaded else min(self.port.load_ratio, 1.0)
 
     @property
