@@ -59,8 +59,8 @@ class Grid:
             )
         if not self.loads or math.inf not in self.loads or min(self.loads) <= 0:
             raise CalibrationError(
-                f"the loads {', '.join(f'{load:g}' for load in self.loads) or 'none'} are not possible: give "
-                "infinity (unlimited load), and any other loads as shares of the line rate above 0"
+                f"the loads {', '.join(f'{load:g}' for load in self.loads) or 'none'} are not possible: the list "
+                "needs infinity (unlimited load), and each other load is a share of the line rate above 0"
             )
 
 

@@ -181,7 +181,7 @@ def traversals(metric: str) -> int:
 
 @lru_cache(maxsize=256)
 def is_one_way(metric: str) -> bool:
-    """Whether a metric is a one-way latency, for which theory's least time is a bound."""
+    """Whether a metric is a one-way latency. Theory's least time is a lower bound of such a metric."""
     return metric.startswith("latency_") and not metric.endswith("_std_s")
 
 

@@ -403,9 +403,10 @@ class Area:
             )
 
     def check(self, place: Path) -> None:
-        """Raise ReportError if the area is too large.
+        """Raise ReportError if the sheet's cells span too large an area: rows times columns above `MOST_CELLS`.
 
-        The XML of a cell may lack its reference (such as ``B7``). Such cells count as cells of the last row.
+        The XML of a cell may lack the cell's reference, such as ``B7``. The area then counts all these cells side by
+        side, in the last row that the sheet has so far.
         """
         row, column = self.row, self.column
         if self.unplaced > 0:

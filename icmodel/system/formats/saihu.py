@@ -207,7 +207,10 @@ def _add_flow(
     units: Units,
     made: ImportedSystem,
 ) -> None:
-    """Add a device that sends a flow, and a stream from this device to each end of the flow."""
+    """Add a device that sends a flow, and a stream from it to the receivers of the flow.
+
+    The flow has a receiver at the end of each of its ``paths``. Several receivers make the stream a multicast.
+    """
     name, where = made.allowed_name(flow["name"]), f"the flow {flow['name']}"
     source = f"{name}-source"
     made.devices.append({"name": source})
