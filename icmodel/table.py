@@ -73,7 +73,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[s
 
 
 def padded(rows: Sequence[Sequence[str]], right: Sequence[bool] = ()) -> list[list[str]]:
-    """Pad the cells of rows to the width of their column; ``right`` tells which columns are padded on the left."""
+    """Pad the cells of rows to the width of their column; ``right`` marks the right-aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     pads = [str.rjust if at_right else str.ljust for at_right in right or [False] * len(widths)]
     return [

@@ -223,7 +223,9 @@ class FittedTables:
         return _tables(shared, request, shared.rows, "; ".join(self.changes))
 
     def prepare_overload(self, request: TableRequest) -> Prepared | None:
-        """Make the look-up tables of runs in overload; ``None`` if these runs lack a metric that other rows have.
+        """Make the look-up tables of runs in overload.
+
+        The result is ``None`` if these runs did not measure every metric that other rows of the dataset have.
 
         Raises
         ------

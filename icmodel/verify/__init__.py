@@ -182,7 +182,10 @@ def verify(
 
 
 def _settings(system: System, lab: LabSystem, options: VerifyOptions) -> dict[str, object]:
-    """Collect the settings of a verification: a folder can be continued only with the settings stored in it."""
+    """Collect the settings of a verification, to be stored in its folder.
+
+    A later call can continue the folder only with equal settings.
+    """
     sent = [
         [
             stream.name,

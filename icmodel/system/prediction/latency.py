@@ -277,7 +277,7 @@ def without_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estima
 def unknown_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
     """Metrics of a stream whose frames may wait for any time: only the low ends of its latencies stay.
 
-    ``why`` is the reason.
+    Their values become unknown, and their high ends infinite. A standard deviation is absent. ``why`` is the reason.
     """
     unknown = {}
     for name, estimate in metrics.items():

@@ -268,7 +268,7 @@ class _Path:
 
     @property
     def buckets(self) -> bool:
-        """Whether token buckets take the place of all lines, as in the lab."""
+        """Whether a token bucket limits each line of the path, as in the lab."""
         return all(self.bursts_bytes)
 
     def first_frame(self, packed: Packed) -> Packets:
@@ -290,8 +290,8 @@ class _Path:
         Parameters
         ----------
         full_s, stored_s : float
-            Time of a full frame, and the part of this time on lines and in switches that store packets
-            [s].
+            Time of a full frame on the path [s], and its part that depends on packet sizes: sending on lines and
+            storing in switches [s]. Only this part is less for a shorter last frame.
         """
         whole, rest = divmod(max(math.ceil(self.message_bytes), 1), self.payload_bytes)
         if not whole or not rest:

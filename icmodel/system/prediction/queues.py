@@ -282,11 +282,11 @@ class _Columns:
         return np.minimum(behind, np.maximum(packets.sum_bits - self.bucket_bits, 0.0))
 
     def spare_s(self, packets: _Sizes) -> Floats:
-        """Tokens that the packets leave in a full token bucket, as time at the port's rate [s]."""
+        """Time in which the port sends as many bits as the packets leave tokens in a full token bucket [s]."""
         return np.asarray(np.maximum(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps)
 
     def bucket_s(self, packets: _Sizes) -> Floats:
-        """Part of the packets that a full token bucket passes at once, as time at the port's rate [s]."""
+        """Time in which the port sends the bits of the packets that a full token bucket passes at once [s]."""
         return np.asarray(np.minimum(self.bucket_bits, packets.sum_bits) / self.rate_bps)
 
     def shaped_s(self, packets: _Sizes) -> Floats:
