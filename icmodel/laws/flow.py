@@ -151,9 +151,9 @@ def latency_unknown(query: TableQuery, flow: Flow) -> Bools:
     """Mark the achieved requests (n,) whose latency is unknown, since several senders overload the line.
 
     The line is that of the receiving interface.  It is overloaded if the senders together request more than it carries.
-    The headers of the other senders are unknown, so they count as ``other_goodput_bps`` / line rate of the line.  A
-    marked stream gets its request, since its share of the line suffices.  But a queue forms that no benchmark of one
-    sender contains.
+    The headers of the other senders are unknown, so their load is taken as ``other_goodput_bps / line_rate_bps`` of the
+    line.  A marked stream gets its request, since its share of the line suffices.  But a queue forms that no benchmark
+    of a single sender contains.
     """
     q, line_rate_bps = query.q, query.tables.link.line_rate_bps
     if line_rate_bps is None or not (q.endpoints > 1).any():

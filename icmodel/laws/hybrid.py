@@ -161,8 +161,8 @@ def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
     """Copy a link with another line rate.
 
     If a token bucket limits the link, its depth is scaled in proportion to the line rate.  So the time to
-    send a full bucket stays the same.  This is assumed: the time is that by which the sender's timer may be late without
-    loss of capacity.
+    send a full bucket stays the same.  By this time, the sender's timer may be late without loss of capacity; it is
+    assumed not to depend on the line rate.
     """
     burst_bytes = link.burst_bytes
     if burst_bytes and link.line_rate_bps is not None:
@@ -280,8 +280,8 @@ class Shared:
     """Rows and payloads from which the tables of a request are made.
 
     There are two sets of tables: the normal ones, and those of runs in overload.  ``request`` asks for all metrics of a
-    prediction.  ``found`` maps each protocol to the dataset rows that a prediction
-    uses.  ``knots`` are the payloads [B] at which every curve gets a point.
+    prediction.  ``found`` maps each protocol to the dataset rows that a prediction uses.  ``knots`` are the payloads [B]
+    at which every curve gets a point.
     """
 
     data: Dataset

@@ -417,7 +417,7 @@ def choose(data: Dataset, progress: Progress | None = None) -> Choice:
 def _ratio(usual: list[float], other: list[float]) -> float:
     """Return the median error of the ``other`` variant, divided by the median error of the ``usual`` variant.
 
-    Only rows that both variants predicted count. The result is 0 (no comparison) if these are too few, or if a median
+    Only rows predicted by both variants count. The result is 0 (no comparison) if these are too few, or if a median
     is 0.
     """
     both = np.array([usual, other])

@@ -261,7 +261,7 @@ class FeedForward:
     def features(self) -> tuple[str, ...]:
         """Names of the network features that the bounds account for, such as schedulers.
 
-        If flows were cut to bound a network with cycles, this method (a fixed point) is named too.
+        If the network has cycles, so that flows were cut, the fixed-point method for cycles is named too.
         """
         cut = any(len(parts) > 1 for parts in self.parts.values())
         return (*self.network.features, *((CYCLES_CUT,) if cut else ()))

@@ -314,8 +314,8 @@ def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traff
 def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) -> Openings:
     """Find the intervals of a gate cycle in which a class can start frames, as pairs of start and end [s].
 
-    Each interval begins later than the gate opens, by the time of a packet of a lower class that may still be on the
-    line. It ends earlier than the gate closes, by the time of the longest own packet.
+    When the gate opens, a packet of a lower class may still be on the line; the interval begins when it has been sent.
+    The interval ends so early that the longest own packet is sent before the gate closes.
     """
     is_open = [own in window.open for window in windows]
     if all(is_open):

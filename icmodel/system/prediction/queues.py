@@ -282,7 +282,7 @@ class _Columns:
         return np.minimum(behind, np.maximum(packets.sum_bits - self.bucket_bits, 0.0))
 
     def spare_s(self, packets: _Sizes) -> Floats:
-        """Time in which the port sends as many bits as the packets leave tokens in a full token bucket [s]."""
+        """Tokens left in a full bucket after the packets, as time in which the port sends so many bits [s]."""
         return np.asarray(np.maximum(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps)
 
     def bucket_s(self, packets: _Sizes) -> Floats:
