@@ -250,10 +250,11 @@ def benchmarked_loss(query: TableQuery) -> Floats:
 
 
 def loss(query: TableQuery, flow: Flow) -> Floats:
-    """Compute the loss rate as the greater of two estimates (IC2012 errata E8 and E9).
+    """Compute the loss rate as the greater of two estimates, as in the pseudo-code of IC2012 appendix H.
 
     The first estimate is the tabulated loss times the number of endpoints.  The second estimate is the part of the
-    request that the stream does not achieve, divided by the request.
+    request that the stream does not achieve, divided by the request.  Both are too high in some cases (errata E9 and
+    E8); this variant keeps them.
     """
     request = query.q.requested_goodput_bps
     interpolated_loss = opposite(flow.unlimited_loss) * query.q.endpoints

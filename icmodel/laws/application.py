@@ -405,8 +405,8 @@ def utilisation_at_full_speed(query: TableQuery) -> Floats:
 def time_per_frame(query: TableQuery, alone: Flow, busy: Floats) -> tuple[Floats, Bools]:
     """Compute the time per frame of both hosts from their utilisation at full speed.
 
-    The results are the times [s] (2, ends, n) of sender and receiver, and the mask (n,) of streams that the wire
-    limits.
+    The results are the times [s] (2, ends, n), and the mask (n,) of streams that the wire limits.  The axes of the
+    times are: sender and receiver; value, low and high; requests.
     """
     by_wire = alone.capacity_bps[VALUE] >= BY_WIRE * query.q.frames.greatest_bps
     most = np.fmax(*busy)

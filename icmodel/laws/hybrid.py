@@ -127,7 +127,7 @@ def law(data: Dataset, fitting: Fitting) -> Law:
     )
 
     def for_hosts(hosts: Hosts) -> tuple[Dataset, Law]:
-        """Return the dataset with another link or other hosts, and a law that uses the existing fits."""
+        """Return the dataset with another link or other hosts, and the rules (law) of this variant on the same fits."""
         other, changes = data, hosts.texts(data.interconnect.line_rate_bps)
         if (rate_bps := hosts.line_rate_bps) is not None:
             fabrics = {key: at_rate(link, rate_bps) for key, link in data.fabrics.items()}

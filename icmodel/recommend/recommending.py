@@ -240,13 +240,12 @@ class Checks:
         )
 
     def predict_front(self, left: Ints, verdict: str, most: int) -> int:
-        """Predict in full the designs on the Pareto front of the designs with the indices ``left``.
+        """Predict in full the designs on a Pareto front, and return how many of the front were not predicted.
 
-        At most ``most`` designs of the front are predicted. If some of them have a worse verdict than ``verdict``, they
-        are removed from ``left``, and the front of the remaining designs is predicted. This repeats until no design is
-        removed, or `TRIES` more than ``most`` designs were predicted.
-
-        Returns the number of designs on the last front that were not predicted.
+        The front is that of the designs with the indices ``left``, and at most ``most`` of its designs are predicted.
+        If the verdict on some of them is worse than ``verdict``, these designs are left out, and the front of the
+        remaining designs is predicted. This repeats until no design is left out, or until ``most`` + `TRIES` designs
+        were predicted. The returned number is that of the last front.
         """
         objectives = rounded(self.space.scores.objectives)
         tries = most + TRIES

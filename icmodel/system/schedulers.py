@@ -120,9 +120,8 @@ class Gates(PortScheduler):
     """Time gates: each window of a repeated cycle opens for its priorities, which then send by strict priority.
 
     This is the gate control list of IEEE 802.1Q-2022 §8.6.8.4 (formerly 802.1Qbv). A packet begins only
-    if it ends, gap included, before its gate closes. Do not use this scheduler for
-    ports whose packets may overrun their window. For a guard band, add a window with a priority that
-    no stream has.
+    if it ends, gap included, before its gate closes. Do not use this scheduler for ports whose packets may
+    overrun their window. For a guard band, add a window with a priority that no stream has.
     """
 
     kind: Literal["gates"] = "gates"

@@ -87,7 +87,10 @@ class InterpolationErrors(NamedTuple):
         return np.abs(value) if self.relative else np.ones_like(value)
 
     def _assumed(self, value: Floats) -> Floats:
-        """Assumed half-width of an interval, used if there are too few rows to estimate one."""
+        """Assumed half-width at each row, if there are too few rows to estimate it: a fixed fraction of the value.
+
+        For ratios, whose errors are absolute, it is this fraction of the greatest value, at every row.
+        """
         level = np.abs(value)
         return LONE_WIDTH * (level if self.relative else np.full_like(level, level.max()))
 

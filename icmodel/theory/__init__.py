@@ -386,7 +386,8 @@ def aligned_payloads(framing: AnyFraming, up_to_bytes: int) -> NDArray[np.int64]
 def packet_breaks(framing: AnyFraming, up_to_bytes: int) -> NDArray[np.int64]:
     """Payloads up to `up_to_bytes` above which a frame needs one more packet [B], ascending.
 
-    At such a payload, all packets are full.  The largest payload is left out.
+    At such a payload, all packets are full.  The largest possible payload of a frame is left out: no
+    frame exceeds it.
     """
     full, most = framing.aligned_payloads(up_to_bytes), framing.max_payload_bytes
     return full if most is None else full[full < most]

@@ -508,7 +508,7 @@ class UseCase(Document):
         return self.stream(name).count or sent or 1
 
     def connections(self, name: str, handled: int) -> int:
-        """Return the number of connections that carry ``handled`` sources of a stream.
+        """Return the number of connections that carry some sources of a stream; ``handled`` is the number of sources.
 
         Each source has its own connection, except for samples, which share connections.
         """

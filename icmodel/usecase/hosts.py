@@ -88,8 +88,7 @@ class SharedInterface:
     """Busiest interface on a stream's path.
 
     ``endpoints`` is the number of all streams at the interface. ``load`` maps the name of a stream to the number of
-    equal streams with this name.
-    ``other_goodput_bps`` is the goodput of all other streams there [b/s].
+    equal streams with this name. ``other_goodput_bps`` is the goodput of all other streams there [b/s].
     """
 
     endpoints: int

@@ -203,7 +203,7 @@ def shared_goodput(own: Estimate, share: StreamShare, most_bps: float = math.inf
     own : Estimate
         Goodput beside the other streams, from the dataset [b/s].
     most_bps : float
-        Upper end of the goodput interval of the stream alone, at its requested rate [b/s].
+        High end of the goodput of the stream alone, at its requested rate [b/s]; it limits the high end beside others.
     """
     limited = share.limited_at is not None and share.rate_bps < own.value * (1 - SAME)
     least_bps = SPREAD[0] * share.fair_bps

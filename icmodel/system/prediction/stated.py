@@ -31,7 +31,7 @@ BOTH = ("latency_min_s", MEAN_LATENCY, "latency_p99_s", GREATEST_LATENCY)
 
 
 def stated_times(system: System) -> list[StatedTimes]:
-    """Collect the times that the devices of each stream state, in the order of the system."""
+    """Collect the times that the devices of each stream state, with one entry per stream in the system's order."""
     return [
         StatedTimes(stream, system.stating_devices(stream)) for stream in system.streams.values()
     ]
