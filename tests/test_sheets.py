@@ -447,7 +447,7 @@ def test_the_command_writes_a_template_that_it_answers(
         (("--from", "scenarios.csv"), "--from needs a file for the answers"),
         (("--from", "scenarios.csv", "-o", "a.pdf"), "unsupported file extension"),
         (("--from", "none.csv", "-o", "a.csv"), "cannot be read"),
-        (("--from", "scenarios.csv", "-o", "a.csv", "--rate", "5/s"), "by a column"),
+        (("--from", "scenarios.csv", "-o", "a.csv", "--rate", "5/s"), "are columns of the file"),
     ],
 )
 def test_the_command_refuses_in_a_sentence(
