@@ -102,7 +102,10 @@ class Guard:
         """
         host = headers.get("host", "")
         if not self.place.knows(host):
-            raise Problem(403, f"the host {host[:80]!r} is not this server: open its own address")
+            raise Problem(
+                403,
+                f"the host {host[:80]!r} is not this server: open the address that icmodel serve prints",
+            )
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
         reading = scope["method"] in READING
         navigation = reading and headers.get("sec-fetch-mode") == "navigate"

@@ -46,7 +46,8 @@ def read(source: Source) -> list[Result]:
             continue
         if kind not in ("yodel", "send", "recv") or not messages or not size or seconds <= 0:
             raise RecordError(
-                f"result {number} lacks measurement, nmsgs, msgsize or time: the output does not include the plan"
+                f"result {number} lacks measurement, nmsgs, msgsize or time_us: give a file with both the plan and "
+                "the results of the run"
             )
 
         numbers = []
