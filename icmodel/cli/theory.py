@@ -81,9 +81,10 @@ OtherLineRate = Annotated[
 def with_framing(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
     """Return a decorator for commands. It replaces the parameter ``chosen`` by an option for each field of ``kind``.
 
-    ``kind`` is a class of framings (packet formats). In the command, ``chosen.framing()`` is the framing. A boolean field becomes a switch (option without a value). A field in
-    bytes becomes an option for a size. Another integer field becomes an option for a count, and any other field an
-    option for a name.
+    ``kind`` is a class of framings (packet formats). When the command runs, its parameter ``chosen`` holds the values
+    of these options, and ``chosen.framing()`` makes the framing from them. A boolean field becomes a switch (option
+    without a value). A field in bytes becomes an option for a size. Another integer field becomes an option for a
+    count, and any other field an option for a name.
     """
     options = []
     parsers: dict[str, Callable[[Any], object]] = {}

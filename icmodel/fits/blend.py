@@ -110,7 +110,7 @@ class Blend:
         return np.asarray((known / known.sum(axis=0)).mean(axis=1))
 
     def nearby_left_out(self, rows: Floats) -> Floats:
-        """Average a quantity (rows,) over the other rows, for each left-out row, (rows,).
+        """Leave out each row in turn, and average a quantity (rows,) over the other rows; returns (rows,).
 
         Rows near the left-out row have large weights.
         """

@@ -375,11 +375,12 @@ class Refiner:
         half: Floats,
         where: Where,
     ) -> Floats:
-        """Log time (n,) to add to a fitted goodput, so that its curve meets rows that the fit misses.
+        """Log time (n,) to add to a fitted goodput, so that its curve passes through certain measured rows.
 
-        On curves at the unlimited load, these are rows of limited runs whose goodput is above the
-        interval of the fit.  On curves in overload, these are rows of unlimited runs at the payloads
-        next to overload.  The correction is 0 at other rows, and linear in log payload between rows.
+        On a curve at unlimited load, these are rows of runs with a rate limit whose goodput is above the
+        interval of the fit.  On a curve in overload, these are rows of runs without a rate limit, at the
+        payloads next to overload.  The correction is 0 at other rows, and linear in log payload between
+        rows.
         """
         own = np.searchsorted(payload, curve.payload_bytes)
         loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]

@@ -217,8 +217,9 @@ class _Sources:
         return []
 
     def source(self, carrier: Carrier, link: Link, ground: str, variant: str) -> Source:
-        """Judge all generated candidates by a dataset, and return the result of the best candidate.
+        """Judge the use case by one dataset of a link, and return the result of the best candidate.
 
+        The candidates are all combinations of protocols, payloads and core counts that `measured_choices` generates.
         ``ground`` is the kind of evidence, one of `GROUNDS`. For the kind ``extrapolated``, all predictions are
         extrapolated from the dataset's line rate to the line rate of the link.
         """

@@ -167,7 +167,7 @@ def flow(query: TableQuery) -> Flow:
 
 
 def with_work(time: CpuTime) -> CpuTime:
-    """Wrap a rule for processing time, so that its result includes the application's own work for each frame."""
+    """Wrap a function that computes processing time, so that the result includes the application's work per frame."""
 
     def time_with_work(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
         value, pace = time(query, metrics, load, flow), pace_of(query)

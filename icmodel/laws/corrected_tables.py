@@ -319,9 +319,11 @@ def _below_limit(query: TableQuery, each: Floats, below: Bools, flow: Flow) -> F
 
 
 def _within_theory(each: Floats, own: Floats, least: Floats) -> Floats:
-    """Limit packets per frame below capacity: at least the count in full packets, at most the count of a lone frame.
+    """Limit packets per frame, at loads below capacity, to the counts that theory allows.
 
-    A count outside these limits is scatter, and changes only the interval.
+    ``own`` is the greatest count: that of a lone frame.  ``least`` is the least count: that of a frame in a stream of
+    full packets.  A measured count outside these limits is scatter.  So the value is moved to the limit, but the
+    interval still contains the measured count.
     """
     merged = least < own
     ends = [np.clip(each[:, VALUE], least, own)]

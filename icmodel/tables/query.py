@@ -25,10 +25,11 @@ With this limit, the coefficients stay in the processor's cache.  For a few requ
 
 
 class Load(NamedTuple):
-    """Load of each request, as the index of a slot (load interval) of the tables; all arrays have one shape (..., n).
+    """Offered load of n requests, in the form in which look-up tables need it.
 
-    ``above_bps`` is the distance of a load from the load level below it; ``None`` if all loads are unlimited.
-    ``limited`` marks the loads that are not unlimited.
+    All arrays have the shape (n,), or (ends, n) if value, low and high of a result are looked up at different loads.
+    ``slot`` is the index of the load interval in the tables.  ``above_bps`` is the load minus the lower end of this
+    interval; ``None`` if all loads are unlimited.  ``limited`` marks the loads that are not unlimited.
     """
 
     slot: Ints

@@ -348,7 +348,10 @@ class StageArrivals:
     def cross_traffic(
         self, queue: Queue, numbers: StageNumbers, of_interest: StageNumbers = _NONE
     ) -> ArrivalCurve:
-        """Arrival curve of all traffic in a queue except the stages with the given numbers."""
+        """Arrival curve of all traffic in a queue except the stages with the given numbers.
+
+        A stage is the packets of some flows at one server.
+        """
         return self._cross_traffic(queue, numbers, of_interest, self._look_back)
 
     def behind(self, number: int) -> ArrivalCurve:

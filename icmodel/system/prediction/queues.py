@@ -258,7 +258,8 @@ class _Columns:
         """Time from the first packet of the stream's burst to the last [s]; 0 at the port of its own host.
 
         Behind a slower line or a shaper, packets arrive with pauses, in which the port sends other streams. So the
-        burst delays other streams as if its packets arrived at the rate of the port. The time at this rate counts.
+        burst delays other streams as if its packets arrived at the rate of the port. In this case, the result is the
+        time at the rate of the port, not the longer time at the rate of the slower line.
         """
         arrives = self._behind_bits(bursts) / np.maximum(self.came_bps, self.rate_bps)
         return np.where(self.at_sender, 0.0, arrives)

@@ -71,7 +71,8 @@ class Arrivals:
     port : array of int
         Number of the port.
     source : array of int
-        Number of the source from which the entry comes; sources are numbered over all ports.
+        Number of the origin of the entry's packets: the previous line, or the stream itself if this line is faster than
+        the port. Packets of one origin never arrive at the same time. Origins are numbered over all ports.
     priority : array of int
         Priority of the entry. Higher numbers are served first, without preemption of the packet on the wire.
     load : array
@@ -342,8 +343,8 @@ def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spr
     own_s : array (entries,)
         Time from the first to the last packet of the entry's own frame, whose wait is computed [s].
     paused : array of bool (entries,)
-        Whether the entry comes over a line slower than its port, so that the port sends less urgent packets between
-        the entry's packets.
+        Whether the entry comes over a line or shaper slower than its port, so that the port sends less urgent packets
+        between the entry's packets.
     """
     entries = len(at.port)
     later, ratio, slips, meanwhile = (np.full(entries, value) for value in (0.0, 1.0, 0.0, 0.0))
