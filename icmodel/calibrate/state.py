@@ -45,7 +45,9 @@ class Done:
 
 @contextmanager
 def opened(path: Path, settings: Settings) -> Iterator[Folder]:
-    """Open the folder of a calibration: create it if it is missing, and lock it within the context.
+    """Context manager: open the folder of a calibration, and lock it until the block ends.
+
+    A missing folder is created.
 
     Raises
     ------

@@ -576,7 +576,8 @@ def is_rare_trip(metric: str, ratio: float) -> bool:
     """Whether a latency that is wrong by a factor of 2 is wrong in the unusual direction.
 
     ``ratio`` is the latency divided by the expected one. The usual mistake confuses half and whole round trips. Then a
-    number labelled as half or as one-way is too long, and one labelled as a whole round trip is too short.
+    number labelled as half or as one-way is too long, and one labelled as a whole round trip is too short. The result
+    is True if the latency deviates the other way.
     """
     return (ratio > 1) is not _is_half(metric)
 

@@ -228,7 +228,7 @@ def payloads(points: Iterable[Point], framing: AnyFraming | None) -> tuple[int, 
     - the payload of one full packet
     - the payload with the greatest goodput
 
-    If one of the other payloads does not exist, the largest payload replaces it.
+    If one of the last three does not exist, the largest payload replaces it.
     """
     rows = [(point.payload_bytes, point) for point in points if point.payload_bytes is not None]
     flowing = [(size, point) for size, point in rows if point.metric == "goodput_bps"]

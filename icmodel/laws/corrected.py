@@ -232,7 +232,7 @@ def limited_loss(query: TableQuery) -> Floats:
 def loss(query: TableQuery, flow: Flow) -> Floats:
     """Compute the loss rate: 1 − goodput / sent rate for protocols that lose frames, 0 for other protocols.
 
-    See IC2012 erratum E8.
+    IC2012 divides by the request instead, so data that were never sent count as lost; erratum E8 corrects this.
     """
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))

@@ -244,10 +244,11 @@ class Read(NamedTuple):
 
 
 class Bases(NamedTuple):
-    """Evidence behind each metric, by name: ``reads`` are its table look-ups, ``rules`` its weakest basis by rules.
+    """Evidence behind each metric, by name: ``reads`` are its table look-ups, ``rules`` the effect of model rules.
 
-    A basis is a kind of evidence, here as an index into ``BASES`` for each request, (n,).  Rules of the model, such as
-    an assumption, can weaken it.  If no rule applies to a request, the index is 0 (the strongest basis).
+    A rule of the model, such as an assumption, can weaken the basis (kind of evidence) of a metric.  ``rules`` holds
+    the weakest basis that a rule sets, as an index into ``BASES`` for each request, (n,).  If no rule applies to a
+    request, the index is 0 (the strongest basis).
     """
 
     reads: Mapping[str, Sequence[Read]]

@@ -242,8 +242,8 @@ def _absence(
 ) -> str:
     """Return the reason why a look-up table has no value, in the words of `icmodel.model.explanation`.
 
-    ``switches`` is empty, or the placeholder `SWITCHES`. The reason then also names a number of switches: a formula of
-    the sheet replaces the placeholder by the number in the question.
+    If ``switches`` is the placeholder `SWITCHES`, the reason also names a number of switches: a formula of the sheet
+    replaces the placeholder by the number in the question. If it is empty, the reason does not name switches.
     """
     data = found.data
     for entry in data.absences:

@@ -406,7 +406,7 @@ class _Sum(NamedTuple):
 
     @classmethod
     def total(cls, sums: Sequence[_Sum]) -> _Sum:
-        """Add parallel streams; the losses are known only if all streams have losses."""
+        """Add parallel streams; the loss of the sum is known only if the loss of each stream is known."""
         lost = [one.lost for one in sums if one.lost is not None]
         seconds = max((one.seconds for one in sums), key=lambda time: time.value)
         moved, rate = total_of([one.moved for one in sums]), total_of([one.rate for one in sums])

@@ -63,7 +63,8 @@ def cyclic_fixed_point(servers: Iterable[Server], flows: Iterable[Flow]) -> Feed
     Raises
     ------
     BoundsError
-        If `network` raises it, if jitters diverge, or if a packet needs no time to pass a cut.
+        If servers and flows contradict each other (see `network`), if jitters diverge, or if a packet needs no time to
+        pass a cut.
 
     Examples
     --------
