@@ -371,7 +371,7 @@ def check_place(path: str | Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield the path of a temporary file that replaces ``path`` at the end of the context.
+    """Context manager: give the path of a temporary file, which replaces ``path`` at the end of the ``with`` block.
 
     After a failure the temporary file is removed. An existing path that is not a regular file, such as a device, is
     written in place.

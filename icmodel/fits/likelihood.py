@@ -125,7 +125,8 @@ def piece_of(distances: Distances, shares: Floats, residual: Floats, variance: F
     """Make a piece (a group of rows in the likelihood) from n rows.
 
     ``distances`` (n, n) are the distances between the rows.  ``shares`` (n, costs) is the fraction of
-    each cost in the time of a row.  ``residual`` (n,) and ``variance`` (n,) are as in `Piece`.
+    each cost in the time of a row.  ``residual`` (n,) is the residual of each row, in units of the
+    residuals' root mean square, and ``variance`` (n,) its variance, in units of their mean square.
     """
     rows, columns = np.tril_indices(len(residual))
     places, diagonal = rows * len(residual) + columns, np.flatnonzero(rows == columns)

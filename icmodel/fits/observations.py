@@ -166,7 +166,7 @@ class Sites:
 
     @cached_property
     def at_limit(self) -> Bools:
-        """Mask (n,) of the sites at which hosts are at their limit: unlimited load or overload."""
+        """Mask (n,) of the sites (points) at which hosts are at their limit: unlimited load or overload."""
         return np.isin(self.labels[:, -1], (UNLIMITED, OVERLOAD))
 
     @cached_property

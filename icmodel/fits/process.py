@@ -268,7 +268,10 @@ class ProtocolProcesses:
         return found
 
     def _by_row(self, value: Callable[[Process], Floats]) -> Floats:
-        """Collect a quantity of the rows from each part's process, in the order of all rows."""
+        """Collect a quantity of the rows from all Gaussian processes, in the order of all rows.
+
+        Each process has the rows of its part, such as those of one protocol.
+        """
         found = np.empty(sum(len(part.rows) for part in self.parts.values()))
         for part in self.parts.values():
             found[part.rows] = value(part.process)

@@ -288,7 +288,7 @@ class Refiner:
     def _on_other_hosts(
         self, metric: str, curve: Curve, payload: Floats, ends: Floats, where: Where
     ) -> Floats:
-        """Scale a curve from the dataset's hosts to the hosts of this refiner.
+        """Scale a curve from the dataset's hosts to the other hosts, for which this refiner was made.
 
         ``ends`` (3, n) holds value, low and high of the curve at n payloads.
         """

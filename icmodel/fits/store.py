@@ -55,9 +55,9 @@ In the source files, only docstrings have triple quotes, and only comments have 
 def seal_of(data: Dataset, constants: Constants = SHIPPED) -> str:
     """Compute the seal of a dataset's fits: a SHA-256 that changes if fits must be made again.
 
-    The seal covers the points, the dataset's description, the constants of the fits, and the code of
-    fits and wire, without comments and docstrings.  The points are taken from memory, so a dataset
-    with changed or fewer rows has another seal.
+    The seal covers the points, the dataset's description, the constants of the fits, and the code that
+    computes the fits and the times on the wire, without comments and docstrings.  The points are taken
+    from memory, so a dataset with changed or fewer rows has another seal.
 
     >>> import icmodel
     >>> from dataclasses import replace

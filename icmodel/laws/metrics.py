@@ -306,10 +306,10 @@ def _by_load(reads: Iterable[Read]) -> list[tuple[Load, list[str]]]:
 
 
 def weakest(*rules: tuple[Bools, int]) -> Codes:
-    """Find the weakest basis among the rules that apply to each request, as indices into ``BASES`` (n,).
+    """Find the weakest basis (kind of evidence) among the rules that apply to each request.
 
-    A rule is a pair of a mask, which marks the requests to which it applies, and an index into ``BASES``.  If no rule
-    applies, the result is 0 (the strongest basis).
+    A rule is a pair of a mask, which marks the requests to which it applies, and an index into ``BASES``.  The result
+    (n,) holds indices into ``BASES``; 0, the strongest basis, if no rule applies.
     """
     codes = [where * np.int8(basis) for where, basis in rules]
     return reduce(np.maximum, codes)

@@ -230,7 +230,7 @@ class TableQuery:
     # --- basis and rows -----------------------------------------------------------------------
 
     def basis(self, metrics: Sequence[str], load: Load) -> Codes:
-        """Look up the basis of each value, an index into ``BASES``, (metrics, n).
+        """Look up the basis (kind of evidence) of each value, as an index into ``BASES``, (metrics, n).
 
         If there is no value, the index is 0, the strongest basis.
         """

@@ -51,7 +51,9 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Folds:
-    """Lazy sequence of folds. A fold is built when it is read, since it holds a whole dataset.
+    """Lazy sequence of folds (splits of a dataset into training rows and left-out rows).
+
+    A fold is built when it is read, since it holds a whole dataset.
 
     Parameters
     ----------

@@ -270,7 +270,7 @@ class PathAggregate:
 
     @cached_property
     def arrival(self) -> ArrivalCurve:
-        """Arrival curve of the aggregate's flows at the first queue of the path."""
+        """Joint arrival curve of these flows, which share a path, at the first queue of the path."""
         first = self.queues[0]
         return aggregate([first.stages[number].arrival for number in sorted(self.own_stages[0])])
 

@@ -257,7 +257,8 @@ def bunched_ports(system: System, worst_s: Floats) -> set[str]:
 
     - the sender states a least and a greatest latency: the difference counts, and all ports of the stream are returned
     - a gate is closed for a time: the ports behind the gate are returned
-    - the longest wait of the stream: from its first port with bunches on, all its ports are returned
+    - the stream may wait long at a port: its longest wait counts, and the ports from its first port with bunches on are
+      returned
 
     Parameters
     ----------

@@ -115,9 +115,10 @@ class Arrivals:
         return np.asarray(np.divide(self.load, self.burst_s, out=none, where=self.burst_s > 0))
 
     def others(self, values: Floats, of: Ints | slice = EVERY) -> Floats:
-        """Sum of ``values`` (entries, ...) over the other entries at the port of each given entry.
+        """For each given entry, sum ``values`` (entries, ...) over the other entries at the same port.
 
-        An entry is a stream at a port. Entries of the same source are left out.
+        An entry is a stream at a port. Entries with the same origin (`source`) as the given entry are left out, since
+        their packets never arrive at the same time as its own.
         """
         port, source = self.port[of], self.source[of]
         found = _sums(self.port, values)[port] - _sums(self.source, values)[source]
