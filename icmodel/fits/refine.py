@@ -305,9 +305,9 @@ class Refiner:
         return found
 
     def _frame_times(self, own: Label, payload: Floats) -> FrameTimes:
-        """Times per frame at full speed, on the dataset's hosts and on other hosts.
+        """Times per frame at unlimited rate, on the dataset's hosts and on the requested other hosts.
 
-        The times are cached, since all metrics of a configuration share them.
+        They are the same for all metrics of a configuration, so they are computed once and cached.
         """
         assert self.hosts is not None
         key = own, payload.tobytes()

@@ -191,8 +191,8 @@ class _Plot:
     def groups(self) -> dict[str, Row]:
         """One plotted dataset row for each legend entry, in the order of the legend.
 
-        Rows with the strongest basis (kind of evidence) come first, then rows with the least shade (index of the fill
-        colour).
+        The entries are sorted by basis (kind of evidence), the strongest first. Entries of equal basis are sorted by
+        shade (index of the fill colour), ascending.
         """
 
         def strength(row: Row) -> tuple[int, int]:

@@ -472,7 +472,8 @@ class StageArrivals:
         """Arrival curve behind a queue for the packets of some stages: the minimum of two bounds.
 
         By bits: the output curve of the leftover service plus one packet, since packets count only when
-        whole. By packets: each packet waits between 0 and the longest wait.
+        whole. By packets: each packet waits between 0 and the longest wait, so as many packets may come in
+        a time t as arrive at the queue in t plus the longest wait.
         """
         stages = [queue.stages[number] for number in numbers]
         arrival = self._of_stages(numbers, of_interest, look_back)

@@ -362,7 +362,7 @@ class _StreamResults:
         return with_applications, ""
 
     def less_passes(self, goodput: Estimate) -> str:
-        """Reason why a stream has no bound because it may get less than it requests; empty if a bound may hold.
+        """Reason why a stream that may get less than it requests has no latency bound; empty if it may have one.
 
         If the network drops frames of a stream without back-pressure, a bound still holds for the frames that arrive.
         If a host limits the stream, its frames may wait there for any time, so no bound holds. This is also true of
