@@ -273,7 +273,7 @@ def network(servers: Iterable[Server], flows: Iterable[Flow]) -> Network:
         cycle = " -> ".join(error.args[1])
         raise BoundsError(
             f"flows form a cycle of servers, {cycle}, so each delay depends on itself; give a flow "
-            "another route, or bound its delay by a fixed point (cyclic_fixed_point, --cycles fixed-point)"
+            "another route, or bound its delay by a fixed point (cyclic_fixed_point)"
         ) from None
 
 
