@@ -52,7 +52,7 @@ def pace_of(query: TableQuery) -> Pace | None:
 
 
 def work_of(query: TableQuery) -> Work:
-    """Time that the application adds to each frame; call it only for a query with such work."""
+    """Return the application's work (time per frame and byte) of a query; the query must state such work."""
     assert query.q.work is not None
     return query.q.work
 

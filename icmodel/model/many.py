@@ -190,7 +190,7 @@ def codes(axis: str, value: object, names: tuple[str, ...]) -> object:
     if not whole or (array.size and not 0 <= array.min() <= array.max() < len(names)):
         raise ScenarioError(
             f"{axis} is neither a name nor an array of indices: give one of {', '.join(names)}, or an "
-            f"array of whole numbers from 0 to {len(names) - 1}, which count these names"
+            f"array of whole numbers from 0 to {len(names) - 1}, which are positions in this list"
         )
     return value
 

@@ -242,10 +242,10 @@ class Checks:
     def predict_front(self, left: Ints, verdict: str, most: int) -> int:
         """Predict in full the designs on a Pareto front, and return how many of the front were not predicted.
 
-        The front is that of the designs with the indices ``left``, and at most ``most`` of its designs are predicted.
-        If the verdict on some of them is worse than ``verdict``, these designs are left out, and the front of the
-        remaining designs is predicted. This repeats until no design is left out, or until ``most`` + `TRIES` designs
-        were predicted. The returned number is that of the last front.
+        The front is that of the designs with the indices ``left``. Up to ``most`` of its designs are predicted. If the
+        verdict on some of them is worse than ``verdict``, these are dropped, and the front of the remaining designs is
+        predicted in the same way. This repeats until no design is dropped, or until ``most`` + `TRIES` designs were
+        predicted over all fronts. The returned number is that of the last front.
         """
         objectives = rounded(self.space.scores.objectives)
         tries = most + TRIES

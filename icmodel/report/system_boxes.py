@@ -317,7 +317,7 @@ class Layout:
 def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> Layout:
     """Place boxes in columns and rows, and route the cables between them.
 
-    A box with several neighbours (a forwarding box, such as a switch) is in the column of its number of hops from one
+    A box with several neighbours (a forwarding box, such as a switch) is in column n if it is n hops away from one
     end of the system. A box with a single neighbour is in the next column: to the left if the neighbour is in the first
     of these columns, otherwise to the right. So cables join the same or neighbouring columns and cross no box, except
     in a ring or mesh. The boxes of a column have the same order as their neighbours.
@@ -329,7 +329,8 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
     pairs : sequence of (int, int)
         Indices of the two boxes that each cable joins; the two always differ.
     flows : mapping of (int, int) to float
-        Rate from one box to another, in any unit. Most of this traffic runs from left to right.
+        Rate from one box to another, in any unit. The boxes are placed so that most of this traffic runs from left
+        to right.
     """
     beside: list[dict[int, None]] = [{} for _ in range(count)]
     for a, b in pairs:

@@ -72,7 +72,8 @@ def answer_sheet(
     ------
     ScenarioError
         If no column is a payload, two columns are the same parameter, or a heading with a unit is a misspelt
-        parameter. Also if a sheet of questions uses a heading that is reserved for answers.
+        parameter. Also if a heading is one of `ANSWER_HEADS`, but the sheet is not the result of an earlier call.
+        Such a result has the two columns "limited by" and "why".
 
     Examples
     --------

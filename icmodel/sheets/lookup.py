@@ -135,7 +135,7 @@ def lookup_of(data: Dataset, options: Options) -> Lookup:
 
 
 def is_shown(metric: str) -> bool:
-    """Whether a workbook shows a metric: a time, a CPU load, or the frames per second."""
+    """Whether a workbook shows a metric. It shows times, CPU loads and frames per second."""
     return metric.startswith(TIMES) or metric in OF_PROCESSOR or metric == "frames_per_s"
 
 

@@ -65,7 +65,7 @@ def is_textual(name: str) -> bool:
 def axes_of(model: Model, ranges: Mapping[str, object]) -> tuple[Axis, ...]:
     """Convert ranges to axes, in the order of the ranges.
 
-    A range ``A..B`` also takes the values of the model's dataset between its ends.
+    A range ``A..B`` contains A, B and all values between them that the model's dataset has.
 
     Raises
     ------

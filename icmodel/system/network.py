@@ -287,7 +287,7 @@ class Stream:
 
     @property
     def produced_bps(self) -> float:
-        """Goodput of the produced data on average [b/s]; 0 if the sender is unlimited."""
+        """Mean rate of the data that the sender produces [b/s]; 0 if the sender is unlimited."""
         if self.producer is not None:
             return self.producer.goodput_bps
         return 0.0 if self.paced_fps is None else self.requested_goodput_bps

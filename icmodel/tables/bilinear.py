@@ -137,8 +137,9 @@ class Sides(NamedTuple):
     """Indices of the two curves that enclose each slot (load interval), in each cell (payload interval).
 
     ``lower`` is the curve of the next lower load, and ``upper`` the curve of the next higher load; −1 means no curve.
-    ``own`` is true if the basis of the lower curve holds at every load of the slot.  This is so for the unlimited curve
-    in the last slot, and for a curve of unstated load.  The arrays have the shape (slots, surfaces, cells), or (slots,
+    ``own`` is true if answers at every load of the slot keep the basis (kind of evidence) of the lower curve.
+    Otherwise an answer above the curve's load counts as extrapolated.  ``own`` is true for the curve of unlimited
+    senders in the last slot, and for a curve of unstated load.  The arrays have the shape (slots, surfaces, cells), or (slots,
     cells) for a single surface.
     """
 

@@ -300,8 +300,8 @@ class Tables:
 
     - ``group``: number of the surface that answers, counted from 1 in each table; 0 without a surface
     - ``first_cell``: index of this surface's first cell (payload interval) among the cells of all surfaces
-    - ``cores`` and ``switches``: counts of the surface's dataset rows; 0 if not stated
-    - ``core_ratio``: core count of the rows divided by the requested count; 1 if either is not stated
+    - ``cores`` and ``switches``: core count and switch count at which the surface's rows were measured; 0 if not stated
+    - ``core_ratio``: this core count divided by the requested one; 1 if either is not stated
 
     ``limits`` (2, tables, protocols) are the least and greatest possible values of each metric.
 

@@ -143,7 +143,7 @@ class Framing(RdmaFraming):
     mtu_bytes : 256, 512, 1024, 2048 or 4096
         Path MTU: data bytes of a full packet [B].
     operation : "send", "write", "read" or "datagram"
-        RDMA operation. For a read, only packets in the direction of its data count.
+        RDMA operation. The packets of a read are those that carry its data, without its requests.
     global_route : bool
         Whether packets carry the global route header of 40 B, as between subnets.
     as_counted : bool

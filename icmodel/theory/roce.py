@@ -38,7 +38,7 @@ class Framing(infiniband.RdmaFraming):
     mtu_bytes : 256, 512, 1024, 2048 or 4096
         RDMA path MTU, not Ethernet's: data bytes of a full packet [B].
     operation : "send", "write", "read" or "datagram"
-        RDMA operation. For a read, only packets in the direction of its data count.
+        RDMA operation. The packets of a read are those that carry its data, without its requests.
     vlan_tags : 0, 1 or 2
         Number of VLAN tags of 4 B.
     ip_version : 4 or 6

@@ -240,14 +240,16 @@ def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any],
 
 
 def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
-    """Return a lower bound on the share of a measurement window in which all streams sent, valid for every stream.
+    """Return a lower bound on the share of a stream's measurement window in which all streams sent.
+
+    Each stream has its own window, and the bound holds for the window of every stream.
 
     The bound is 1 - max(d - min(warm-up, tail), 0) / window, or 0 if this is negative. Here d is the greatest possible
     time between the start of the first stream and the start of the last stream.
 
-    - The start of a stream is known only roughly. A run from S to E takes u = E - S - (planned length) longer than
-      planned, before or after its traffic. So the traffic starts between S and S + u, plus an idle time that is equal
-      for all streams.
+    - The start of a stream is known only roughly. Its run starts at S and ends at E, which exceeds the planned length by
+      u = (E - S) - planned length. It is unknown how much of u is before the traffic, and how much is after it. So the
+      traffic starts between S and S + u, plus an idle time that is equal for all streams.
     - A stream sends before its window (warm-up) and after it (tail). So a window loses nothing if another stream starts
       later by up to the warm-up, or earlier by up to the tail.
     """
@@ -357,8 +359,8 @@ def _class_rates_bps(system: System, port: Port) -> Mapping[int, float]:
     """Return the guaranteed rate of each priority at a port [b/s]; empty if the port has a single queue.
 
     - Strict priority guarantees only `LEAST_CLASS_BPS` to each priority.
-    - Round robin shares the port's rate by weight. If priority 0 has no share, `LEAST_CLASS_BPS` is first reserved for
-      it, the class of packets without a priority. A weight in packets is multiplied by the mean packet size of its
+    - Round robin shares the port's rate by weight. Packets without a priority have priority 0. If it has
+      no share, `LEAST_CLASS_BPS` is first reserved for it. A weight in packets is multiplied by the mean packet size of its
       priority.
     """
     streams = [stream for stream in system.streams.values() if port.name in stream.path]

@@ -47,7 +47,8 @@ class Server:
     Raises
     ------
     BoundsError
-        If the line is slower than the service, or the service of a shaper differs from the line rate.
+        If the line is slower than the service. Also if ``scheduler`` is a shaper (or another scheduler that pauses
+        while packets wait), and the rate of ``service`` is not ``line_rate_bps``.
     """
 
     name: str

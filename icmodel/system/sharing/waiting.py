@@ -311,7 +311,9 @@ def all_bursts_once_s(at: Arrivals) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Corrections of the waits for bursts whose packets arrive over a time, not at one moment, arrays (entries,).
+    """Corrections of the mean and the variance of waits, because the packets of a burst do not arrive at one moment.
+
+    All fields are arrays (entries,); an entry is one stream at one port.
 
     Parameters
     ----------
@@ -320,7 +322,7 @@ class Spread:
     variance_ratio, variance_s2 : arrays
         Factor on the variance of the wait, and a term added to the variance [s²].
     meanwhile_s : array
-        Time in which other streams are sent while the frame's own packets arrive [s].
+        Time in which the port sends other streams while the packets of the stream's own frame arrive [s].
     """
 
     later_s: Floats
