@@ -156,7 +156,7 @@ def latency_unknown(query: TableQuery, flow: Flow) -> Bools:
     of a single sender contains.
     """
     q, line_rate_bps = query.q, query.tables.link.line_rate_bps
-    if line_rate_bps is None or not (q.endpoints > 1).any():
+    if line_rate_bps is None:
         return np.zeros(len(q), dtype=bool)
     used = q.requested_goodput_bps / q.frames.greatest_bps + q.other_goodput_bps / line_rate_bps
     others = (q.endpoints > 1) & (q.other_goodput_bps > 0)

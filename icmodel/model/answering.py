@@ -69,7 +69,7 @@ def answered(
     flow = law.flow(query)
     found = law.answers(query, flow, wanted)
     columns = {name: ends for name, ends in found.items() if name in wanted}
-    if (unknown := latency_unknown(query, flow)).any():
+    if q.endpoints.max(initial=1) > 1 and (unknown := latency_unknown(query, flow)).any():
         for name, ends in columns.items():
             if name.startswith(LATENCIES):
                 columns[name] = np.where(unknown, np.nan, ends)
