@@ -157,9 +157,9 @@ def sent_at_once(
     packets : float
         Number of packets of the messages that all senders send at once.
     """
-    waits = loss is not None and not loss.absent and loss.high > 0
-    if waits and loss is not None and loss.high * packets > SOCKET_PACKETS:
-        share = units.format_ratio(loss.high, 2)
+    lost = 0.0 if loss is None or loss.absent else loss.high
+    if lost > 0 and lost * packets > SOCKET_PACKETS:
+        share = units.format_ratio(lost, 2)
         return absent(f"at unlimited rate up to {share} of the frames are lost, {TOO_MANY}")
     for one in (frame, goodput):
         if one.absent:
@@ -179,9 +179,9 @@ def sent_at_once(
         f"latency of one frame, plus {units.format_bytes(max(message.size_bytes - payload_bytes, 0.0))} "
         f"at {units.format_bps(goodput.value, 4)}"
         f"{f'; {frame.why}' if math.isinf(high) and frame.why else ''}"
-        f"{f'; a socket of {SOCKET_PACKETS} packets holds what an unlimited sender loses' if waits else ''}"
+        f"{f'; a socket of {SOCKET_PACKETS} packets holds what an unlimited sender loses' if lost > 0 else ''}"
     )
-    bases = (frame.basis, goodput.basis, "assumed" if waits else "derived")
+    bases = (frame.basis, goodput.basis, "assumed" if lost > 0 else "derived")
     return Estimate(value, low, high, weakest(bases), why, bases)
 
 
