@@ -34,10 +34,11 @@ LIMITS = {"goodput_bps": 3.0, "latency_mean_s": 60.0, "latency_max_s": 10_000.0,
 ASKED: dict[str, dict[str, Cell]] = {
     "met": {"protocol": "tcp", "payload": 65535, "rate": 6700, "switches": 1},
     "lossy": {"protocol": "udp", "payload": 8192, "requested": 5.0, "endpoints": 3, "other": 6.2},
+    "overloaded": {"payload": 1448, "requested": 0.5, "endpoints": 3, "other": 9.8},
     "refused": {"protocol": "ethernet", "payload": 1501},
 }
-BRIEF = ("rapidio-tsi721", "lossy")
-"""One of `QUESTIONS` and one of `ASKED`, which `make test` tries."""
+BRIEF = ("rapidio-tsi721", "lossy", "overloaded")
+"""One of `QUESTIONS`, and those of `ASKED`, which `make test` tries."""
 FUNCTIONS = {
     *(
         "ABS",
