@@ -1,6 +1,6 @@
 """Requirements of a system: from its file, and from the use case that the file names.
 
-Limits may be derived from the streams of the system.
+A limit may be a fixed value, or the name of a number of a stream, such as ``picture.period_s``.
 """
 
 from __future__ import annotations

@@ -251,7 +251,7 @@ class FeedForward:
     propagation
         Arrival and service curves at each server of the network.
     parts
-        Name of a flow -> its consecutive parts in this network; the flow itself if it was not cut.
+        Name of a flow -> names of the consecutive flows into which it was cut; only its own name if it was not cut.
     """
 
     propagation: Propagation

@@ -2,7 +2,7 @@
 
 A port is modelled as one fluid queue, first come, first served. A full queue drops frames of any flow
 alike. So if the load exceeds the rate, each flow loses the same part, and less arrives at the next hop.
-IC2012 §6.5.3 shows that two equal UDP senders share a receiver evenly. For unequal senders the rule is
+In the thesis IC2012 (§6.5.3), two equal UDP senders share a receiver evenly. For unequal senders the rule is
 assumed.
 """
 
