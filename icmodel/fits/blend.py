@@ -166,10 +166,11 @@ def _raw_row_weights(distances: Distances, constants: Constants) -> Floats:
 
 
 def _normalised(raw: Floats, equal: float, constants: Constants) -> Floats:
-    """Scale the weights of the rows at each of n sites, (n, rows), to a sum of 1, and mix in equal weights.
+    """Scale the weights of rows at each of n sites to a sum of 1, and give every row a least weight.
 
-    The result is (1 − share) × scaled weight + share × ``equal``, with the share `Constants.everywhere`.  ``equal`` is
-    1 / number of rows; a row that is left out does not count.
+    The result (n, rows) is (1 − share) × scaled weight + share × ``equal``.  The share is the
+    constant `Constants.everywhere`.  ``equal`` is 1 / number of rows, where a row that is left out
+    does not count.
     """
     total, share = np.maximum(raw.sum(axis=1, keepdims=True), TINY), constants.everywhere
     return np.asarray((1.0 - share) * (raw / total) + share * equal)

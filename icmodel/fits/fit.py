@@ -116,9 +116,9 @@ class TheoryPackets:
 
 
 def _at_own_limit(where: Sites) -> Sites:
-    """Copy sites with new loads, at which the fitted goodput is the capacity.
+    """Copy sites with the unlimited load, at which the fitted goodput is the capacity.
 
-    The new load is unlimited; sites in overload keep their load.
+    Sites in overload keep their load, since the goodput in overload is fitted too.
     """
     full = unlimited(where)
     over = where.labels[:, REGIME] == OVERLOAD
@@ -128,7 +128,7 @@ def _at_own_limit(where: Sites) -> Sites:
 
 @dataclass(frozen=True, slots=True)
 class FittedMetric:
-    """Fit of a metric, and the conversion of the metric's values to log time."""
+    """Fit of a metric in log time, with the steps that convert values of the metric to log time and back."""
 
     fit: Fit
     quantity: Quantity
@@ -154,7 +154,11 @@ class FittedMetric:
         return log_time + other, np.hypot(half, beside)
 
     def log_time(self, values: Floats, where: Sites) -> Floats:
-        """Convert values of the metric at n sites to the fitted log time."""
+        """Convert values of the metric at n sites to the log times (n,) that are fitted.
+
+        A metric that is divided by another one is fitted as the log of the ratio.  A greatest
+        latency is fitted as the log of the stall: the greatest minus the mean latency.
+        """
         if self.packets is not None:
             values = values / self.packets.per_s(where)
         log_time = self.quantity.log_time(values, where.payload_bytes)
@@ -163,7 +167,7 @@ class FittedMetric:
         return log_time if self.over is None else log_time - self.over.at(where)[0]
 
     def value(self, where: Sites) -> Floats:
-        """Predict the metric at n sites; for a packet rate, its ratio to the theoretical rate."""
+        """Predict the value of the metric at n sites, (n,); a packet rate is divided by the theoretical rate."""
         return self.quantity.value(self.at(where)[0], where.payload_bytes)
 
     def elsewhere(self) -> float:
@@ -261,10 +265,10 @@ class Fitter:
         return FittedMetric(found, measure, over, theory, mean)
 
     def _mean_of(self, metric: str, measure: Quantity) -> FittedMetric | None:
-        """Fit of the mean latency, for a metric that is a greatest latency; otherwise ``None``.
+        """Fit of the mean latency that is subtracted from a greatest latency before its fit, or ``None``.
 
-        It is needed since the greatest latency minus the mean is fitted.  The result is also ``None`` if
-        the dataset has no mean latency, or if it is fitted as another quantity.
+        The result is ``None`` if the metric is not a greatest latency, if the dataset has no mean
+        latency, or if the conversions of the two to log time (`Quantity`) differ.
         """
         if MAXIMUM not in metric:
             return None
@@ -273,10 +277,10 @@ class Fitter:
         return mean if mean is not None and mean.quantity == measure else None
 
     def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:
-        """Theoretical packet rate of which a packet metric is fitted as a multiple, or ``None``.
+        """Theoretical packet rate by which a packet metric is divided before its fit, or ``None``.
 
-        ``None`` means that the metric itself is fitted.  This is so for metrics that count no packets, if
-        a row has no payload or load, or if the goodput of a protocol is unknown.
+        If the result is ``None``, the metric itself is fitted: it counts no packets, a row has no
+        payload or load, or the goodput of a protocol is unknown.
         """
         if not metric.startswith(PACKETS):
             return None
@@ -288,13 +292,13 @@ class Fitter:
         return None if unknown else TheoryPackets(goodput)
 
     def _like(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
-        """Find the fit of a similar metric, from whose kernels the search for this metric's kernels starts.
+        """Find the fit of a similar metric, whose kernels are the start of the search for this metric's kernels.
 
-        The similar metric is the first of its kind (`_first_of_kind`), such as the median latency.  If
-        this metric is fitted as a multiple of that median (``over``), it is the mean instead.
+        The similar metric is the first of its kind (`_first_of_kind`), such as the median latency.
+        A metric that is divided by this median (``over``) uses the mean latency instead.
 
         The result is ``None`` if this metric is itself the similar one.  It is also ``None`` if the
-        other fit has too few rows: fewer than this metric, and fewer than ``MOST_ROWS``.
+        other fit has fewer rows than this metric, and fewer than ``MOST_ROWS``.
         """
         first = self._first_of_kind(metric)
         if over is not None:
@@ -415,7 +419,7 @@ class Fit:
 
     @property
     def mechanism(self) -> Mechanism:
-        """Cost model whose residual has the least leave-one-out errors."""
+        """Cost model of the fit: the one whose errors a Gaussian process predicts best from other rows."""
         return self.processes[0].mechanism
 
     @property
@@ -535,10 +539,10 @@ class _Rows:
     parts: Mapping[str, Ints]
 
     def through(self, mechanism: Mechanism, kernels: Kernels) -> ProtocolProcesses:
-        """Condition Gaussian processes on the residual of a cost model at the rows.
+        """Condition Gaussian processes on the residual at the rows: log time minus that of a cost model.
 
-        ``kernels`` holds the kernel of each process, by the part of the rows that it uses: one protocol,
-        or all rows.
+        ``kernels`` holds the kernel of each process, by the part of the rows that it uses: one
+        protocol, or all rows.
         """
         own = kernels.keys() == self.parts.keys()
         parts = {}
@@ -550,7 +554,10 @@ class _Rows:
         return ProtocolProcesses(parts)
 
     def easiest(self, mechanisms: Sequence[Mechanism]) -> Mechanism:
-        """Choose the cost model whose residual has the least leave-one-out errors."""
+        """Choose the cost model whose errors a Gaussian process predicts best from other rows.
+
+        The measure is the mean leave-one-out error of the process over the cost model's residual.
+        """
 
         def error(one: Mechanism) -> float:
             found = self.through(one, {REST: Kernel()})

@@ -38,13 +38,22 @@ LATENCY = "latency_"
 
 @dataclass(frozen=True, slots=True)
 class FrameTimes:
-    """Time per frame [s] at full speed, (n,), on the dataset's hosts and on other hosts.
+    """Time per frame at full speed, on the dataset's hosts and on other hosts.
 
-    ``here_s`` is the time on the dataset's hosts, and ``there_s`` the time on the other hosts.
-    ``fastest_s`` is the least possible ``there_s``.  It is smaller than ``there_s`` only if the wire
-    is the limit and no utilisation is known; then it is the time of the new wire.  ``old`` and
-    ``new`` are the sites on the dataset's link and on the other link.  ``saturated`` describes the
-    sender's buffers; ``None`` if they are unknown, or if the wire is not slower.
+    Parameters
+    ----------
+    here_s, there_s : array (n,)
+        Time on the dataset's hosts, and time on the other hosts [s].
+    fastest_s : array (n,)
+        Least possible ``there_s``.  It differs from ``there_s`` only if the wire is the limit and
+        no utilisation is known: it is then the time of the new wire.
+    old, new : Sites
+        The n sites, with the wire times of the dataset's link (``old``) and of the other link
+        (``new``).
+    hosts : Hosts
+        Line rate and processor clock of the other hosts.
+    saturated : Saturated, optional
+        The sender's buffers; ``None`` if they are unknown, or if the wire is not slower.
     """
 
     here_s: Floats
@@ -169,8 +178,8 @@ def _parts(metric: str, value: Floats, times: FrameTimes) -> tuple[Floats, Float
 def _hidden_s(metric: str, value: Floats, times: FrameTimes) -> Floats:
     """Host time [s] to subtract from a latency on a slower wire, since hosts and wire work at once.
 
-    While the wire sends one packet of a frame, the hosts work on the other packets.  The subtracted
-    time is (1 − 1 / packets) × min(host time, added wire time).
+    While the wire sends one packet of a frame, the hosts work on its other packets.  So both times
+    overlap.  The overlap, (1 − 1 / packets) × min(host time, added wire time), is subtracted.
     """
     _, host_s = _parts(metric, value, times)
     longer_s = np.maximum(_crossings(metric) * (times.new.wire_s - times.old.wire_s), 0.0)
@@ -241,10 +250,9 @@ assumed to be uniformly distributed.  Statistics that are not listed have the le
 
 
 def datagram_memory(packet_bytes: Floats) -> Floats:
-    """Memory of a datagram in a send buffer [B]: a power of two, and a descriptor.
+    """Memory of a datagram in a send buffer [B]: its data, rounded up to a power of two, and a descriptor.
 
-    Bytes, headers and metadata of the datagram are rounded up to the power of two (Linux,
-    ``kmalloc``).
+    The rounded size includes headers and metadata of the datagram (Linux, ``kmalloc``).
     """
     needed = packet_bytes + HEADERS_BYTES + FRAGMENTS_BYTES
     return np.asarray(np.exp2(np.ceil(np.log2(needed))) + DESCRIPTOR_BYTES)
@@ -260,7 +268,7 @@ def segment_memory(packet_bytes: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Send buffers of one protocol: their memory, and the levels at which a writer fills them.
+    """Send buffers of one protocol, and the behaviour of the program that fills them (the writer).
 
     A writer that finds its buffer full sleeps until a part of the buffer is free.
 

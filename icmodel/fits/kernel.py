@@ -91,9 +91,9 @@ class Distances:
     differ: Mapping[Group, Floats]
 
     def along(self, numbers: Floats) -> Floats:
-        """Expand numbers (..., distinct) to all pairs of sites, by the index ``column``.
+        """Expand numbers of distinct payload differences, (..., distinct), to numbers of all pairs of sites.
 
-        ``numbers`` has one number for each distinct distance in payload.
+        Sites of equal payload share a number; the index ``column`` selects it.
         """
         return numbers.take(self.column, axis=-1)
 
@@ -119,10 +119,9 @@ class Distances:
         )
 
     def part(self, left: Ints, right: Ints, groups: Collection[Group]) -> Distances:
-        """Select the distances between some left sites and some right sites.
+        """Select the distances between some left sites and some right sites, by their ascending indices.
 
-        ``left`` and ``right`` are their indices, ascending.  Of the label comparisons, only ``groups``
-        are sure to be in the result.
+        Only the label comparisons in ``groups`` are needed; others may be missing in the result.
         """
         if (len(left), len(right)) == (len(self.payload), len(self.column)):
             return self
@@ -230,9 +229,9 @@ class MeasuredSites:
 
 
 def _axes(sites: Sites) -> tuple[Floats, Floats, Floats, Floats]:
-    """Coordinates of sites: log2 of payload, offered load and throughput, and packets (at most 2).
+    """Coordinates of sites: log2 of payload, of offered load and of throughput, and packets per frame.
 
-    If the throughput is not known, the offered load replaces it.
+    If the throughput is not known, the offered load replaces it.  More than 2 packets count as 2.
     """
     offered = np.log2(sites.load_bps)
     flow_bps = 8 * sites.payload_bytes * sites.frames_per_s
@@ -378,8 +377,8 @@ class Covariance:
         """Gradient of the sum Σ ``outer`` × covariance over all pairs of sites, by the log of each parameter.
 
         ``outer`` holds a factor for each pair.  The result (parameters,) has the order of
-        `Kernel.numbers`; its entry for the noise is 0.  All distances must have a number for each
-        pair: a single row that stands for equal rows is not allowed.
+        `Kernel.numbers`; its entry for the noise is 0.  The distances must not be shortened: each
+        matrix needs a number for every pair, also if its rows are equal.
         """
         kernel, distances = self.kernel, self._distances
         falling = self._falling if kernel.form == JOINED else distances.along(self._falling)

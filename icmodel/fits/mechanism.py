@@ -106,7 +106,8 @@ class Modelled:
     """Prediction of a cost model at n sites (combinations of payload, load and labels).
 
     ``log_time`` (n,) is the natural logarithm of the time [s].  ``shares`` (n, costs) holds the
-    fraction of each cost in the time.  It is the derivative of the log time by the log of the cost.
+    fraction of the time that is due to each cost.  This is also the derivative of the log time by
+    the log of the cost.
     """
 
     log_time: Floats
@@ -176,8 +177,8 @@ class Mechanism:
     def _most_specific(self, key: CostKey) -> CostKey:
         """Key of the costs to use for a protocol and the state of its hosts (at their limit or not).
 
-        These are the costs of the protocol in this state.  If there are none, they are its costs for
-        both states together, and if there are none of these, the costs of all protocols together.
+        The first costs that were fitted are used: of the protocol in this state, of the protocol in
+        both states together, or of all protocols together.
         """
         protocol, _ = key
         return next(one for one in (key, (protocol, None), ANY) if one in self._costs)

@@ -278,9 +278,9 @@ def curve_sites(
 def _wire(data: Dataset, carrier: Carrier, kind: Label, payload_bytes: Floats) -> Floats:
     """Compute four theoretical properties of frames at n payloads, (4, n).
 
-    They are the packet count of a lone frame, its packet count in a stream of full packets, the time
-    of a lone frame on the wire [s], and the least time between frames [s].  ``carrier`` computes them
-    from the protocol and options in ``kind``, and the payload.
+    They are the packet count of a lone frame, its packet count in a stream of full packets, the
+    time of a lone frame on the wire [s], and the least time between frames [s].  ``carrier`` is the
+    function that computes them.  ``kind`` is the start of a label: the protocol and its options.
     """
     protocol, *values = kind
     options = {axis: value for axis, value in zip(data.option_axes, values, strict=True) if value}
@@ -451,8 +451,8 @@ def _fullest(
     """Choose the row with the load closest to capacity for each curve and payload; return its index.
 
     It is the row of the greatest limited load, if this load is close to capacity or above it.
-    Otherwise it is the row of the unlimited load.  Without such a row, it is again the row of the
-    greatest limited load.
+    Otherwise it is the row of the unlimited load.  If there is no such row, it is the row of the
+    greatest limited load in both cases.
     """
     best = _best(data)
 

@@ -84,7 +84,7 @@ class Process:
         return Covariance(self.kernel, distances, modelled.shares @ self.shares.T).values
 
     def log_time(self, modelled: Modelled, cross: Floats) -> Floats:
-        """Predict the log time at m sites, given their covariance ``cross`` (m, n) with rows."""
+        """Predict the log time at m sites, given their covariance ``cross`` (m, n) with the n measured rows."""
         return np.asarray(modelled.log_time + self.scale * (cross @ self.representer_weights))
 
     def deviation(self, modelled: Modelled, cross: Floats) -> Floats:
@@ -167,11 +167,21 @@ class Part:
 
 
 class Cross(NamedTuple):
-    """Covariance of the sites to predict with the rows of one part, and the cost model's prediction.
+    """Covariance of sites with the rows of one part, such as a protocol, which predicts these sites.
 
-    A site is a point of payload, load and labels.  ``where`` are the indices of those sites that
-    this part predicts, and ``name`` is the name of the part.  Processes with equal cost models,
-    parts and kernels share this object.
+    A site is a point of payload, load and labels.  Processes with equal cost models, parts and
+    kernels share this object.
+
+    Parameters
+    ----------
+    where : array of int
+        Indices of these sites among all sites to predict.
+    name : str
+        Name of the part.
+    modelled : Modelled
+        The cost model's prediction at the sites.
+    covariance : array (sites, rows)
+        Covariance of each site with each row of the part.
     """
 
     where: Ints

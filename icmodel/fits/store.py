@@ -240,7 +240,7 @@ def _curves(path: Path, seal: str) -> dict[bytes, Floats]:
     Raises
     ------
     ValueError
-        If the arrays of the file do not fit together.
+        If the sizes of the file's arrays do not match.
     """
     if not path.is_file():
         return {}

@@ -1,7 +1,7 @@
-"""Laws of the model's variants: compute metrics and their bases from prediction requests and a dataset's tables.
+"""Laws of the model's variants: predict metrics for requests from the look-up tables of a dataset.
 
 A law is the set of functions of one variant, such as `corrected`, with the look-up tables that the functions use.  Each
-law has a module of its own.  All laws return the same columns.
+law has a module of its own.  All laws return the same columns, and a basis (kind of evidence) for each metric.
 """
 
 from __future__ import annotations
@@ -38,19 +38,34 @@ def law_of(variant: str, data: Dataset, fitting: Fitting) -> Law:
 class Law(NamedTuple):
     """Functions of one model variant for one dataset: the steps from measured rows to a prediction.
 
-    ``rows`` returns the rows of a protocol at some options, and ``prepare`` makes look-up tables of these rows.
-    ``goodput`` is the name of the look-up table that holds the capacity.
+    A query holds n prediction requests, and the look-up tables from which they are answered.
 
-    The next functions take a query: n prediction requests and their tables.  ``flow`` returns throughput and load.
-    ``answers`` returns an array (ends, n) for every wanted metric; the ends are value, low and high.  For each wanted
-    utilisation it also returns the demand: the utilisation that the stream needs, which may exceed 1.  ``bases``
-    returns the look-ups and rules from which metrics are computed.  ``bounds`` and ``notes`` explain the prediction of
-    a single request; ``notes`` also takes the demands.
-
-    The other fields are optional.  If ``adds_cable`` is true, a distance beyond the dataset's own cable adds to latency
-    (E19, an erratum of the thesis IC2012).  ``overload`` is the law for requests in overload.  ``for_hosts`` returns the
-    dataset with another link or other hosts, and its law.  ``paced`` limits requests to the rate that the application's
-    own work allows.
+    Parameters
+    ----------
+    rows : callable
+        Selects the dataset rows of a protocol at some options.
+    prepare : callable
+        Makes the look-up tables for a request; ``None`` if the rows cannot answer it.
+    goodput : str
+        Name of the look-up table that holds the capacity.
+    flow : callable
+        Computes throughput and load of each stream in a query.
+    answers : callable
+        Predicts the wanted metrics of a query: by name, an array (ends, n) with value, low and high.  For each
+        utilisation it also returns the demand: the utilisation that the stream needs, which may exceed 1.
+    bases : callable
+        Collects the table look-ups and rules from which each metric is computed.
+    bounds, notes : callable
+        Explain the prediction of a single request: upper bounds of the goodput [b/s], and sentences for people.
+        ``notes`` also takes the demands.
+    adds_cable : bool
+        Whether a cable longer than the dataset's own adds to latency (E19, an erratum of the thesis IC2012).
+    overload : Overload, optional
+        Law for requests in overload.
+    for_hosts : callable, optional
+        Returns the dataset with another link or other hosts, and the law for them.
+    paced : callable, optional
+        Limits the requests of a query to the rate that the application's own work allows.
     """
 
     rows: Callable[[str, Mapping[str, str]], Rows]
@@ -90,7 +105,7 @@ class Fitting(NamedTuple):
 
 
 class TableRequest(NamedTuple):
-    """Request for look-up tables: their protocols, and the options of their rows.
+    """Request for look-up tables: protocols, and options at which their rows were measured.
 
     ``options`` leaves out options at their default.  If ``extend``, the tables also cover payloads beyond the rows,
     marked ``extrapolated``.  ``only`` holds the wanted metrics besides throughput and loss; ``None`` means all.
@@ -111,9 +126,9 @@ class TableRequest(NamedTuple):
 class Prepared:
     """Look-up tables that a law (a model variant) has prepared for a request.
 
-    ``metrics`` are the names of metrics that have a table, besides the metrics that every prediction has.  ``every``
-    holds the dataset rows of all protocols, also of those not requested.  ``instead`` maps each protocol whose numbers
-    are all extrapolated to the reason.
+    ``metrics`` are the names of the metrics with a table, without those of throughput and loss.  ``every`` holds the
+    dataset rows of all protocols, also of those not requested.  ``instead`` gives for each protocol the reason why all
+    its numbers are extrapolated; the text is empty if they are not.
     """
 
     tables: Tables

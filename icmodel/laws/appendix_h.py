@@ -105,10 +105,10 @@ CpuTime = Callable[[TableQuery, Sequence[str], Load, Flow], Floats]
 
 
 def flow(query: TableQuery) -> Flow:
-    """Compute the achieved goodput of each stream, with the states and loads that follow from it.
+    """Compute the achieved goodput of each stream, whether it achieves its request, and its load.
 
-    If the requests of all senders fit within the interpolated goodput B, the achieved goodput is the smaller of request
-    and B.  Otherwise it is the endpoint's share: max(B − others, B / endpoints).
+    The interpolated goodput B is shared by all senders.  If their requests fit within B, the achieved goodput is the
+    smaller of request and B.  Otherwise it is the endpoint's share, max(B − requests of the others, B / endpoints).
     """
     q = query.q
     # The query looks up the pseudo-code's benchmarked_goodputs at the protocol and number_of_CPUs.
@@ -159,7 +159,10 @@ def at_load(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 
 
 def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
-    """Look up latency, its standard deviation and other metrics at the achieved load (IC2012 §7.1.2)."""
+    """Look up latency, its standard deviation and other metrics, and add the delay of switches (IC2012 §7.1.2).
+
+    The look-up is at the requested load, or at the unlimited load if the stream does not achieve its request.
+    """
     value = at_load(query, metrics, flow)  # E4, E12
     add_path(value, metrics, switches_s(query, metrics))  # E5
     return value
@@ -186,8 +189,8 @@ def up_to_unlimited(
     """Raise the high of metrics that grow with the load, in place, for requests above the highest limited load.
 
     For such a request, the true number lies between two measured numbers: at the highest limited load, and at the
-    unlimited load.  The value is the first of them, since IC2012 has no rule for these loads (erratum E15).  So the
-    high of the interval is raised to at least the high of the second.
+    unlimited load.  IC2012 has no rule for these loads (erratum E15), so the value is the first number.  The high is
+    raised to at least the high of the second number.
     """
     if query.ends == 1:
         return

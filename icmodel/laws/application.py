@@ -69,8 +69,8 @@ def paced(query: TableQuery) -> TableQuery:
     q, work = query.q, work_of(query)
     alone = corrected.flow(query)
     host = host_times(query, alone)
-    sender = end_bps(query, host.own_s[SENDER], work.send_s)
-    receiver = end_bps(query, host.own_s[RECEIVER], work.recv_s)
+    sender = host_limit_bps(query, host.own_s[SENDER], work.send_s)
+    receiver = host_limit_bps(query, host.own_s[RECEIVER], work.recv_s)
     reached = alone.sent_bps[VALUE]
     by_sender = sender[VALUE] < reached
     sends = np.where(by_sender, sender[VALUE], reached)
@@ -97,20 +97,20 @@ def paced(query: TableQuery) -> TableQuery:
     return limited(pace._replace(by_receiver=by_receiver | lost))
 
 
-def end_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
-    """Compute the greatest throughput [b/s] of one host whose cores also do the application's work, (ends, n).
+def host_limit_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
+    """Compute the greatest throughput [b/s] of a host whose cores also do the application's work, (ends, n).
 
-    The axis ``ends`` holds value, low and high end of the interval, or only the value.
+    The axis ``ends`` holds value, low and high, or only the value.  If the application adds no work, the throughput is
+    infinite.  The high is at most the throughput of a host that does only the application's work.
 
     Parameters
     ----------
     query : TableQuery
         The requests, and their tables.
     own_s : array
-        Time that the host itself needs for a frame, without the application, (ends, n).
+        Time that the host itself needs for a frame [s], without the application, (ends, n).
     added_s : array
-        Time that the application adds per frame, (n,).  If it is 0, the throughput is infinite.  The high of the
-        throughput is at most that of a host that does only the application's work.
+        Time that the application adds per frame [s], (n,).
     """
     both_s = opposite(own_s) + added_s
     found: Floats = np.maximum(query.q.cores, 1) * 8 * query.q.payload_bytes / both_s
@@ -127,9 +127,9 @@ def end_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
 
 
 def flow(query: TableQuery) -> Flow:
-    """Compute throughput, loss and load of each stream after the application has limited the request.
+    """Compute throughput, loss and load of each stream, within the limits that the application's own work sets.
 
-    If the receiver's application is too slow, frames are lost, and do not count as goodput.
+    With a lossy protocol, a receiver whose application is too slow loses frames, which do not count as goodput.
     """
     found, pace, lossy = corrected.flow(query), pace_of(query), query.q.lossy
     if pace is None:
@@ -243,9 +243,9 @@ def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) ->
 def _waiting_s(query: TableQuery, pace: Pace, flow: Flow) -> Floats:
     """Compute an upper limit of the mean wait [s] that the application's work adds at the receiver, (n,).
 
-    It is the wait of a frame with the work minus the wait without it, for random arrivals.  With a constant service
-    time S, a wait is ρ S / (2 (1 − ρ)) (M/D/1 by Pollaczek and Khinchine: L. Kleinrock, Queueing Systems, vol. 1,
-    1975).  Evenly spaced frames do not wait, so the lower limit is 0.
+    It is the wait with the work minus the wait without it, for frames that arrive at random.  With a constant service
+    time S and the utilisation ρ, a wait is ρ S / (2 (1 − ρ)) (M/D/1 by Pollaczek and Khinchine: L. Kleinrock, Queueing
+    Systems, vol. 1, 1975).  Evenly spaced frames do not wait, so the lower limit is 0.
     """
     bits, cores = 8 * query.q.payload_bytes, np.maximum(query.q.cores, 1)
     service_s = cores * bits / pace.receiver_bps[VALUE]
@@ -265,7 +265,7 @@ def _waiting_s(query: TableQuery, pace: Pace, flow: Flow) -> Floats:
 def with_rules(query: TableQuery, used: Bases) -> Bases:
     """Weaken the basis (kind of evidence) of each metric that the application's own work changes.
 
-    The basis becomes ``derived`` or ``assumed``, unless it is weaker already.
+    The basis becomes ``derived`` or ``assumed``; a weaker basis stays.
     """
     pace = pace_of(query)
     if pace is None:
@@ -403,10 +403,14 @@ def utilisation_at_full_speed(query: TableQuery) -> Floats:
 
 
 def time_per_frame(query: TableQuery, alone: Flow, busy: Floats) -> tuple[Floats, Bools]:
-    """Compute the time per frame of both hosts from their utilisation at full speed.
+    """Compute the time per frame of sender and receiver from their utilisation at full speed.
 
-    The results are the times [s] (2, ends, n), and the mask (n,) of streams that the wire limits.  The axes of the
-    times are: sender and receiver; value, low and high; requests.
+    Returns
+    -------
+    array (2, ends, n)
+        Times [s] of sender and receiver; value, low and high for each of n requests.
+    array of bool (n,)
+        Whether the wire, and not a host, limits the stream.  The times are then only upper limits.
     """
     by_wire = alone.capacity_bps[VALUE] >= BY_WIRE * query.q.frames.greatest_bps
     most = np.fmax(*busy)
@@ -430,9 +434,9 @@ def time_per_frame(query: TableQuery, alone: Flow, busy: Floats) -> tuple[Floats
 def _continued(query: TableQuery, own_s: Floats) -> Floats:
     """Extrapolate the hosts' time per frame to payloads at which the wire is the bottleneck.
 
-    ``own_s`` (2, ends, n) is this time as it follows from the hosts' utilisation [s]: of sender and receiver; value,
-    low and high; for n requests.  The extrapolation is a straight line through the times at smaller payloads, at
-    which the hosts are the bottleneck.  The result is at most ``own_s``.
+    The result follows a straight line through the times at smaller payloads, at which the hosts are the bottleneck.  It
+    is at most ``own_s`` (2, ends, n), the time that follows from the hosts' utilisation [s]: of sender and receiver;
+    value, low and high; for n requests.
     """
     found, q = own_s.copy(), query.q
     curves = np.stack([q.protocol, q.core_index, q.cores, q.switches]).astype(np.float64)

@@ -128,10 +128,21 @@ def flow(query: TableQuery) -> Flow:
 def sent_and_received_rates(
     query: TableQuery, able_bps: Floats, saturated: Bools, achieved_loss: Floats
 ) -> tuple[Floats, Floats]:
-    """Compute the sent rate of each stream, and its received rate without competing streams, (ends, n) [b/s].
+    """Compute the rate at which each stream is sent, and the rate at which it arrives if no other stream competes.
 
-    The axis ``ends`` holds value, low and high.  If no protocol is lossy, both rates are the request, (n,).
-    ``able_bps`` is the sent rate of an unlimited sender.
+    Both arrays are in b/s, (ends, n); the axis ``ends`` holds value, low and high.  If no protocol is lossy, both rates
+    are the request, (n,).
+
+    Parameters
+    ----------
+    query : TableQuery
+        The requests, and their tables.
+    able_bps : array
+        Sent rate of an unlimited sender [b/s].
+    saturated : array of bool
+        Whether the request exceeds the capacity.
+    achieved_loss : array
+        Loss rate of a request that is achieved.
     """
     q, request = query.q, query.q.requested_goodput_bps
     if not q.lossy.any():
@@ -248,7 +259,7 @@ def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
     """Mark the requests whose loss rate is unknown, as a boolean mask (n,).
 
     The loss rate is unknown if the goodput is unknown, or if no loss of a lossy protocol was measured.  For a saturated
-    stream, it must have been measured at the unlimited load.
+    stream, only a loss measured at the unlimited load counts.
     """
     no_goodput = np.asarray(np.isnan(flow.goodput_bps[VALUE]))
     if not query.q.lossy.any():
@@ -286,7 +297,7 @@ def sent(query: TableQuery, flow: Flow) -> Floats:
 
 
 def _combined(one: Floats, other: Floats) -> Floats:
-    """Combine two relative errors e1 and e2, given as factors 1 + e: the result is √(e1² + e2²), without the 1."""
+    """Combine two independent relative errors e1 and e2, given as factors 1 + e; the result is √(e1² + e2²)."""
     return np.sqrt((one - 1) ** 2 + (other - 1) ** 2)
 
 
@@ -400,7 +411,7 @@ def _reads_of(
 def _rules_of(
     query: TableQuery, flow: Flow, tables: Mapping[str, str], less: Bools
 ) -> dict[str, Codes]:
-    """Find the weakest basis (kind of evidence) among the rules that apply to each metric: indices into ``BASES`` (n,).
+    """For each metric, find the weakest basis (kind of evidence) that a rule sets: indices into ``BASES``, (n,).
 
     A rule is a step of the computation with a basis of its own: for example, the fair share of an interface is derived.
     ``tables`` maps each metric with a look-up table to the table's name.  ``less`` marks the requests whose goodput is

@@ -228,12 +228,12 @@ def packets_per_s(
 ) -> Floats:
     """Compute packets per second [1/s] from look-up tables, which hold multiples of theory's packet rate.
 
-    The result has the shape (metrics, ends, n); the ends are value, low and high.
+    The result has the shape (metrics, ends, n); the axis ``ends`` holds value, low and high.
 
-    If only the unlimited load was measured, packets per frame below capacity are interpolated over the ratio
-    request / capacity.  At the ratio 0, they are the packets of a frame that is sent alone; at 1, those of a saturated
-    stream.  If the wire has no time for so many packets, the stream merges frames into fewer packets, as far as
-    necessary.  The result never exceeds the line rate.
+    If only the unlimited load was measured, the packets per frame of a smaller request are interpolated linearly over
+    the ratio request / capacity: from those of a lone frame at 0 to those of a saturated stream at 1.  If the wire has
+    no time for so many packets, the stream merges frames into fewer packets, as far as necessary.  The result never
+    exceeds the line rate.
 
     Parameters
     ----------
@@ -299,13 +299,22 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
 
 
 def _below_limit(query: TableQuery, each: Floats, below: Bools, flow: Flow) -> Floats:
-    """Correct the packets per frame of limited requests that were looked up in runs at full speed (unlimited load).
+    """Correct packets per frame that were looked up at full speed (unlimited load), for requests with a limited rate.
 
-    ``each`` (metrics, ends, n) holds the packets per frame at full speed: value, low and high for each request.
-    ``below`` (metrics, n) marks the requests to correct, for which no run below full speed was measured.  The corrected
-    value is ``own - (own - each) * request / capacity``, where ``own`` is the packet count of a lone frame.  It is at
-    most ``own``, since below full speed each frame is sent once.  If the stream merges frames, the interval reaches
-    from ``each`` to ``own``.
+    The corrected value is ``own - (own - each) * request / capacity``, where ``own`` is the packet count of a lone
+    frame.  It is at most ``own``, since no packet is sent twice at such a load.  The high is ``own``.  The low is that
+    at full speed if the stream merges frames, and otherwise ``own``.
+
+    Parameters
+    ----------
+    query : TableQuery
+        The requests, and their tables.
+    each : array (metrics, ends, n)
+        Packets per frame at full speed: value, low and high for each request.
+    below : array of bool (metrics, n)
+        Whether to correct: limited requests for which only runs at full speed were measured.
+    flow : Flow
+        Goodput, loss and load of each stream.
     """
     if not below.any():
         return each

@@ -32,13 +32,26 @@ LINE_OVERLOADED = "all senders together request more than the line carries"
 class Flow(NamedTuple):
     """Goodput [b/s], loss and load of n streams, as arrays (ends, n); the `ends` axis holds value, low and high.
 
-    ``capacity_bps`` is the goodput of the stream without other streams.  ``share_bps`` is the stream's part of the
-    goodput that the receiver accepts from all senders.  ``unlimited_loss`` is the benchmarked loss of an unlimited
-    sender (0 if unknown), and ``achieved_loss`` the loss of an achieved request.
-
-    ``saturated`` marks requests above the capacity.  ``receiver_overloaded`` marks streams whose receiver accepts less
-    than all senders request together.  ``not_achieved`` marks streams that get less than they request.
-    ``latency_load`` and ``cpu_load`` are the loads at which latency and CPU are looked up.
+    Parameters
+    ----------
+    capacity_bps : array
+        Greatest goodput of the stream without other streams.
+    share_bps : array
+        Stream's part of the goodput that the receiver accepts from all senders.
+    sent_bps, goodput_bps : array
+        Rate at which the stream is sent, and rate that the receiver's application gets.
+    unlimited_loss : array
+        Benchmarked loss rate of an unlimited sender; 0 if unknown.
+    achieved_loss : array
+        Loss rate of a request that is achieved.
+    saturated : array of bool
+        Whether the request exceeds the capacity.
+    receiver_overloaded : array of bool
+        Whether all senders together request more than the receiver accepts.
+    not_achieved : array of bool
+        Whether the stream gets less than it requests.
+    latency_load, cpu_load : Load
+        Loads at which latency and CPU time are looked up.
     """
 
     capacity_bps: Floats
@@ -91,27 +104,29 @@ def fair_share(
     unlimited_loss: Floats,
     able_bps: Floats,
 ) -> Floats:
-    """Compute each stream's share of the goodput that a receiver accepts from several senders [b/s].
+    """Compute each stream's share of the goodput that a receiver accepts from several senders [b/s], (ends, n).
 
-    The result has the shape (ends, n): value, low and high for n requests.  The share is
-    max(receiver − others, receiver / endpoints): ``receiver_bps``, the goodput that the other senders request, and the
-    number of senders.  It is exactly max-min fair for one other stream, and for several equal other streams (E2, an
-    erratum of the thesis IC2012).  A receiver that loses frames does not distinguish senders, so each
-    share is then proportional to the offered load (assumed).  Shares measured at the requested number of endpoints
-    replace receiver / endpoints.  If the stream was never measured alone, only measured shares are used.
+    The axis ``ends`` holds value, low and high for n requests.  The share is max(R − others, R / endpoints).  R is the
+    goodput that the receiver accepts, *others* is the goodput that the other senders request, and *endpoints* is the
+    number of senders.  This is the max-min fair share for one other stream, and for several equal other streams (E2, an
+    erratum of the thesis IC2012).
+
+    An overloaded receiver that loses frames does not distinguish senders.  Each share is then proportional to the
+    offered load (assumed).  If the share was measured with that number of senders, the measured share replaces R /
+    endpoints.  If the stream was never measured alone, only measured shares are used.
 
     Parameters
     ----------
     query : TableQuery
         The requests, and their tables.
     receiver_bps : array
-        Goodput that the receiver accepts from one sender.
+        Goodput R that the receiver accepts from one sender.
     overloaded : array of bool
         Whether the requests of all senders together exceed ``receiver_bps``.
     unlimited_loss : array
         Loss rate of an unlimited sender without other senders.
     able_bps : array
-        Rate that an unlimited sender sends without other senders.
+        Rate at which an unlimited sender sends without other senders.
     """
     q = query.q
     if not (q.endpoints > 1).any():

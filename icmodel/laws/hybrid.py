@@ -160,9 +160,9 @@ def law_on(data: Dataset, prepare: Preparing) -> Law:
 def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
     """Copy a link with another line rate.
 
-    If a token bucket limits the link, its depth is scaled in proportion to the line rate.  So the time to
-    send a full bucket stays the same.  By this time, the sender's timer may be late without loss of capacity; it is
-    assumed not to depend on the line rate.
+    If a token bucket limits the link, its depth grows in proportion to the line rate.  So the time in which a full
+    bucket is sent stays the same.  The sender's timer may be late by this time without loss of capacity.  This
+    tolerance is assumed not to depend on the line rate.
     """
     burst_bytes = link.burst_bytes
     if burst_bytes and link.line_rate_bps is not None:
@@ -202,9 +202,10 @@ def measured_options(data: Dataset) -> list[Options]:
 
 
 class FittedTables:
-    """Maker of look-up tables whose curves are drawn from fits.
+    """Maker of look-up tables whose curves are computed ("drawn") from fits.
 
-    ``changes`` lists how hosts and link differ from those of the dataset: the reasons for extrapolation.
+    ``changes`` are texts on how hosts and link differ from those of the dataset: the reasons why numbers are
+    extrapolated.
     """
 
     def __init__(self, data: Dataset, refiner: Refiner, changes: Sequence[str] = ()) -> None:
@@ -260,11 +261,20 @@ class FittedTables:
 
 
 class Drawn(NamedTuple):
-    """Curves drawn from fits, from which look-up tables are compiled.
+    """Curves computed ("drawn") from fits, from which look-up tables are compiled.
 
-    ``best`` is the greatest goodput over all loads on the requested link, and ``on_own_link`` that on the dataset's own
-    link.  ``unlimited`` is the goodput of a sender without a rate limit.  ``shared`` maps a number of endpoints to the
-    goodput of one stream, if so many endpoints send to the interface.
+    Parameters
+    ----------
+    best, on_own_link : mapping
+        Greatest goodput over all loads: on the requested link, and on the dataset's own link.
+    unlimited : mapping
+        Goodput of a sender without a rate limit.
+    loss : mapping
+        Loss rate.
+    shared : mapping of int to mapping
+        Goodput of one of several streams to an interface, by number of endpoints.
+    metrics : mapping of str to mapping
+        Curves of the other metrics, by name.
     """
 
     best: Curves
@@ -277,11 +287,10 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """Rows and payloads from which the tables of a request are made.
+    """Rows and payloads from which all look-up tables of a request are made: the normal tables, and those for overload.
 
-    There are two sets of tables: the normal ones, and those of runs in overload.  ``request`` asks for all metrics of a
-    prediction.  ``found`` maps each protocol to the dataset rows that a prediction uses.  ``knots`` are the payloads [B]
-    at which every curve gets a point.
+    ``request`` asks for all metrics of a prediction.  ``found`` maps each protocol to the dataset rows that a
+    prediction uses.  ``knots`` are the payloads [B] at which every curve gets a point.
     """
 
     data: Dataset
@@ -377,7 +386,7 @@ def _tables(
 ) -> Prepared:
     """Make the look-up tables of the given rows; the tables' axes cover the rows of all protocols.
 
-    If all numbers are extrapolated, for example to another line rate, ``instead`` is the reason; otherwise it is empty.
+    ``instead`` is the reason why all numbers are extrapolated, such as another line rate; empty if they are not.
     """
     refiner, compile_ = shared.refiner, shared.compiler
     drawn = shared.draw(request, rows, overload=overload)
@@ -437,8 +446,8 @@ def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
 def measured_in_overload(rows: Sequence[Row], refiner: Refiner) -> list[Row]:
     """Select the rows measured in overload, and mark their load as unlimited.
 
-    The exact load matters little in overload.  If a payload was measured at several such loads, the row of the greatest
-    load is taken.
+    In overload, the exact load matters little.  If a payload was measured at several such loads, only the row of the
+    greatest load is selected.
     """
     over = refiner.overloaded([row.point for row in rows])
     kept = [row for row, is_over in zip(rows, over, strict=True) if is_over]
@@ -473,8 +482,8 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
     """Compute the processing time of the host's cores at the measured core count, (metrics, ends, n).
 
     The axis `ends` holds value, low and high.  Above the highest measured load, value and low grow in proportion to the
-    load, at most to those at the unlimited load.  The high is then the high at the unlimited load (E15, an erratum of
-    the thesis IC2012).
+    load, but not above those at the unlimited load.  The high is then the high at the unlimited load (E15, an erratum
+    of the thesis IC2012).
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request, top = query.q.requested_goodput_bps, fast_where(top_load == 0, np.inf, top_load)
@@ -554,7 +563,8 @@ def notes(
 ) -> Iterator[str]:
     """Write the notes that accompany the prediction of a single request.
 
-    ``instead`` is the text of the note on a request that is not achieved; it names the runs that give the latency.
+    ``instead`` ends the note on a request that is not achieved.  It names the runs that give the latency, such as the
+    unlimited benchmark.
     """
     yield from sharing_notes(query, flow, scenario)
     yield from work_notes(query, scenario)

@@ -155,8 +155,8 @@ STATISTIC = re.compile(r"(?P<time>.+)_(?P<which>min|mean|max|p[0-9]+)_s")
 def with_others(metrics: Collection[str], known: Collection[str]) -> frozenset[str]:
     """Add to the wanted metrics those that `in_order` needs: all known statistics of a latency or round trip.
 
-    `in_order` corrects all statistics of a latency or round trip together.  It never changes mean and median.  So these
-    two alone need no other statistics.
+    `in_order` corrects all statistics of a latency or round trip together.  It never changes mean and median, so
+    nothing is added if only these are wanted.
     """
     moved = {time for time, which in map(_parts, metrics) if which not in ("", MEAN, "p50")}
     return frozenset(metrics) | {name for name in known if _parts(name)[0] in moved}
@@ -167,11 +167,11 @@ Move = tuple[str, tuple[str, ...], Farther]
 
 
 def moves(metrics: Iterable[str]) -> Iterator[Move]:
-    """Yield corrections that, made in turn, put the statistics of each latency or round trip into ascending order.
+    """Yield the corrections that put the statistics of each latency or round trip into ascending order.
 
-    First, each quantile above the median is raised to at least the quantiles below it.  Then each quantile below the
-    median is lowered to at most the quantiles above it.  Last, the maximum is raised and the minimum lowered, so that
-    the mean and all quantiles lie between them.
+    They must be made in turn.  First, each quantile above the median is raised to at least the quantiles below it.
+    Then each quantile below the median is lowered to at most the quantiles above it.  Last, the maximum is raised and
+    the minimum lowered, so that the mean and all quantiles lie between them.
     """
     times: dict[str, dict[str, str]] = {}
     for name in metrics:
@@ -244,11 +244,11 @@ class Read(NamedTuple):
 
 
 class Bases(NamedTuple):
-    """Evidence behind each metric, by name: ``reads`` are its table look-ups, ``rules`` the effect of model rules.
+    """Evidence behind each metric, by name: its table look-ups (``reads``), and the rules of the model (``rules``).
 
-    A rule of the model, such as an assumption, can weaken the basis (kind of evidence) of a metric.  ``rules`` holds
-    the weakest basis that a rule sets, as an index into ``BASES`` for each request, (n,).  If no rule applies to a
-    request, the index is 0 (the strongest basis).
+    A rule, such as an assumption, can weaken the basis (kind of evidence) of a metric.  ``rules`` holds the weakest
+    basis that a rule sets, as an index into ``BASES`` for each request, (n,).  If no rule applies to a request, the
+    index is 0 (the strongest basis).
     """
 
     reads: Mapping[str, Sequence[Read]]

@@ -79,9 +79,9 @@ def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Ro
 
 
 def with_places(data: Dataset, found: Mapping[str, Rows]) -> list[Row]:
-    """List the chosen rows of all protocols, in the order of the dataset's protocols.
+    """List the rows chosen for all protocols, each with its index in the dataset.
 
-    Each listed row has its index in the dataset.
+    The order of the protocols is that of the dataset.
     """
     index = {id(point): k for k, point in enumerate(data.points)}
     return [
@@ -114,9 +114,9 @@ def unmeasured(query: TableQuery) -> Bools:
 
 
 def answering_cores(query: TableQuery, tables: Sequence[str]) -> Floats:
-    """Find the core count of the rows used from each table, array (tables, n).
+    """Find the core count of the rows that answer each request, for each table: array (tables, n).
 
-    If a table has no rows at the requested core count, its rows at the nearest measured count are used.
+    It is the requested count, or the nearest measured count if the requested count has no measured goodput.
     """
     measured = query.cores(tables)
     return fast_where(unmeasured(query) & (measured > 0), measured, query.q.cores)

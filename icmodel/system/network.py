@@ -61,7 +61,7 @@ class Device:
     core_time_s : tuple of two floats, optional
         Least and greatest core time that the device states for each frame [s].
     source : str
-        Origin of the stated times, such as a data sheet.
+        Source of the stated times.
     """
 
     name: str
@@ -269,8 +269,7 @@ class Stream:
     def multicast_key(self) -> tuple[str, str]:
         """Key that all copies of a multicast set share: the group, and the name of the set.
 
-        A port sends only one copy of the packets of streams with the same key. A stream outside a multicast set has a
-        key of its own.
+        A port sends packets with the same key once. A stream outside a multicast set has its own key.
         """
         return self.group, self.multicast or self.name
 
@@ -278,8 +277,8 @@ class Stream:
     def requested_goodput_bps(self) -> float:
         """Goodput that the stream requests on average [b/s]; infinite if the sender is unlimited.
 
-        If no frame rate is set at the sender, this is the produced goodput. Otherwise it is the smaller of the produced
-        goodput and ``frame rate * mean_frame_bytes * 8``.
+        If a rate is set at the sender, its frames have the size `mean_frame_bytes`. No sender sends more than
+        is produced.
         """
         made_bps = math.inf if self.producer is None else self.producer.goodput_bps
         if self.paced_fps is None:
@@ -310,10 +309,10 @@ class Stream:
 
     @property
     def interval_s(self) -> float:
-        """Time between two moments at which the stream gets data to send [s]; 0 if the sender is unlimited.
+        """Least time between two moments at which the stream gets data to send [s].
 
-        If the producer hands over whole messages, this is its period. If it hands over frames one by one, this is the
-        time between two frames.
+        If a producer hands over whole messages, this is its period. Otherwise it is the time between two frames. 0
+        if the sender is unlimited.
         """
         made = self.producer
         if made is not None and made.at_once:
@@ -324,16 +323,16 @@ class Stream:
 
     @property
     def spaced_fps(self) -> float:
-        """Frame rate of the sender within one message [1/s], if the producer hands over whole messages.
+        """Rate at which the sender spaces the frames of a message that were handed over together [1/s].
 
-        It is the rate set at the sender, or infinite if no rate is set. It is also infinite if the producer hands over
-        frames one by one, since the sender then has no frames to space.
+        It is the rate set at the sender. Infinite without such a rate. Also infinite if the producer hands over frames
+        one by one: the sender then spaces nothing.
         """
         return self.paced_fps if self.sent_at_once and self.paced_fps is not None else math.inf
 
     @property
     def sent_at_once(self) -> bool:
-        """Whether the producer hands over all frames of a message together; False if the sender is unlimited."""
+        """Whether all frames of a message are sent together; False if the sender is unlimited."""
         return self.producer is not None and self.producer.at_once
 
     @property
@@ -346,10 +345,10 @@ class Stream:
 
     @property
     def mean_frame_bytes(self) -> float:
-        """Useful bytes of a frame [B]: the payload, or the mean over the frames of a message.
+        """Useful bytes of a frame [B]: the payload, or message size divided by frames per message.
 
-        The mean is message size / frames per message. It is less than the payload if the last frame of a message is
-        short. It is used only if ``frames per message * payload > message size * (1 + SHORT_LAST)``.
+        The quotient is used if the short last frames of messages increase the number of frames by more than the
+        fraction `SHORT_LAST`.
         """
         frames, made = self.frames_a_message, self.producer
         if made is None or frames * self.payload_bytes <= made.message_bytes * (1 + SHORT_LAST):
@@ -357,10 +356,10 @@ class Stream:
         return made.message_bytes / frames
 
     def core_time_per_bit_s(self, device: Device, side: str) -> tuple[float, float]:
-        """Least and greatest core time of a device for each bit of goodput [s], from the core time stated for a frame.
+        """Least and greatest core time that a device states for each bit of goodput [s].
 
-        ``side`` is ``send`` or ``recv``; the application's time per frame at this side is included. The least time
-        counts a short last frame of a message in proportion to its size, the greatest time as a whole frame.
+        The greatest time counts the last frame of each message as a whole frame, even if it is short. ``side`` is
+        ``send`` or ``recv``; the application's work at this side is included.
         """
         application_s = device.app_send_s if side == "send" else device.app_recv_s
         least, most = device.core_time_s or (0.0, 0.0)
@@ -511,7 +510,7 @@ class System:
             yield self.ports[stream.path[-1]].peer
 
     def stating_devices(self, stream: Stream) -> dict[str, Device]:
-        """Source (key ``send``) and sink (key ``recv``) of a stream, without devices that state no latency."""
+        """Source and sink of a stream, by side (``send`` or ``recv``); only devices that state their latency."""
         devices = {side: self.devices[getattr(stream, end)] for end, side in SIDES}
         return {side: device for side, device in devices.items() if device.latency_s is not None}
 

@@ -1,8 +1,8 @@
 """Look-up tables of a dataset: every metric by payload, load, protocol, core and switch count.
 
-Curves through the rows are compiled into coefficients on shared knots (payloads).  A `TableQuery` looks up values,
-intervals, basis (kind of evidence) and rows for a block of n prediction requests.  The code of the tables does not
-depend on the model's variant.
+Curves through the rows are compiled into polynomials between shared payloads (knots).  A `TableQuery` looks up values,
+intervals, basis (kind of evidence) and rows for a block of n prediction requests.  Every variant of the model uses
+these modules.
 """
 
 from icmodel.tables.bilinear import Below

@@ -1,13 +1,13 @@
-"""Compile the curves of one metric: coefficients for each interval of payload and of load.
+"""Compile the curves of one metric into polynomials, one for each interval of payload and of load.
 
-Payloads fall into *cells* between knots, and loads into *slots* between levels.  The last slot is the
-unlimited load.  Each pair of cell and slot holds the coefficients of
+A *cell* is the interval between two payload knots, and a *slot* the interval between two load levels.  The last slot is
+the unlimited load.  In each pair of cell and slot, the metric is the polynomial
 
-    v = c0 + c1·dp + c2·dp² + (c3 + c4·dp + c5·dp²)·dr,    dp = payload − left knot,  dr = load − left level
+    v = c0 + c1·dp + c2·dp² + (c3 + c4·dp + c5·dp²)·dr,    dp = payload − left knot,  dr = load − lower level
 
-With these coefficients, linear interpolation over payload and load (IC2012 §7.1.1–7.1.3) takes four look-ups for a
-whole array.  At a benchmarked point, the result equals the point exactly.  Between two points, an interval is wider than
-at either point, so its low and high also have quadratic terms.
+Its coefficients c0, c1, c3 and c4 interpolate linearly over payload and load (IC2012 §7.1.1–7.1.3).  At a benchmarked
+point, the polynomial equals the point exactly.  Between two points, an interval is wider than at either point, so its
+low and high also have the quadratic coefficients c2 and c5.
 """
 
 from __future__ import annotations
@@ -41,20 +41,27 @@ load 0.
 
 
 class Surfaces(NamedTuple):
-    """Surfaces of one metric: piecewise polynomials over payload and load, one per configuration.
+    """Surfaces of one metric: one piecewise polynomial over payload and load for each configuration.
 
-    A configuration is a protocol, core count and switch count.  All surfaces share payload knots and load levels.
-    Cells are the intervals between knots, and slots the intervals between levels.  ``coefficients`` (6, 3, slots,
-    surfaces, cells) are c0 to c5 of the polynomial in the module's docstring, each for value, low and high.
+    A configuration is a protocol, core count and switch count.  A cell is the interval between two payload knots, and a
+    slot the interval between two load levels.  All surfaces share knots and levels.
 
-    ``basis`` (2, 2, slots, surfaces, cells) is the basis (kind of evidence), as an index into ``BASES``.  Index 0 of the
-    first axis is for payloads between knots, and index 1 for payloads on a knot.  The second axis is likewise for loads
-    between levels and on a level.  ``rows`` (4, slots, surfaces, cells) are dataset rows: those to the left and right on
-    the curve of lower load, then on the curve of higher load; −1 means no row.
-
-    ``top_load`` (surfaces, cells) is the highest limited load with a curve [b/s].  It is 0 if only the unlimited curve
-    is known, and infinite if the rows state no load.  ``first`` and ``last`` (surfaces,) are the least and the greatest
-    payload [B].
+    Parameters
+    ----------
+    coefficients : array (6, 3, slots, surfaces, cells)
+        Coefficients of c0 + c1·dp + c2·dp² + (c3 + c4·dp + c5·dp²)·dr, each for value, low and high.  Here dp is the
+        payload minus that at which the cell begins, and dr the load minus that at which the slot begins.
+    basis : array (2, 2, slots, surfaces, cells)
+        Basis (kind of evidence), as an index into ``BASES``.  First axis: payload between two knots, payload on a knot.
+        Second axis: load between two levels, load on a level.
+    rows : array (4, slots, surfaces, cells)
+        Indices of dataset rows: those to the left and right on the curve of lower load, then those on the curve of
+        higher load; −1 means no row.
+    top_load : array (surfaces, cells)
+        Highest limited load with a curve [b/s]; 0 if only unlimited senders were measured, and infinite if the rows
+        state no load.
+    first, last : arrays (surfaces,)
+        Least and greatest measured payload [B].
     """
 
     coefficients: Floats
@@ -87,7 +94,7 @@ def compile_surfaces(
     below: Below = "held",
     extend: Floats | None = None,
 ) -> Surfaces:
-    """Compile the curves of one metric into surfaces (coefficients) on shared payload knots and load levels.
+    """Compile the curves of one metric into surfaces (piecewise polynomials) on shared payload knots and load levels.
 
     Parameters
     ----------
@@ -97,17 +104,18 @@ def compile_surfaces(
         Payload knots [B], with the knots of every curve (:func:`~icmodel.tables.curves.payload_knots`).
     loads : array, shape (l,)
         Load levels [b/s], increasing and finite, with every finite load of the curves.
-    usable : sequence of arrays of bool, shape (curves at limited loads, k + 1), or of ``None``, optional
-        For each configuration, a mask: whether the curve of a limited load (first axis, in ascending order of load)
-        may be used in a payload cell (second axis).  ``None``: every curve may be used in all cells.
+    usable : sequence of (array of bool or ``None``), optional
+        One mask for each configuration: whether a curve may be used in a cell, one of the k + 1 payload intervals.  The
+        shape is (curves, k + 1), for the curves at limited loads, in ascending order of load.  ``None``: every curve
+        may be used in all cells.
     below : "held", "proportion", "one" or "nothing"
         Rule for loads below the lowest load of the curves.  ``held``: the value of the lowest load, with an interval
         that widens towards load 0.  ``proportion``: proportional to the load, with the high of the lowest load.
         ``one``: a straight line to the value 1 at load 0.  ``nothing``: no value.
     extend : array, shape (configurations, 2), optional
-        Least and greatest possible values of the metric.  If given, the surfaces also have values outside the payloads
-        of the curves.  Such a value is the value at the edge; its interval is widened within the limits, and its basis
-        is ``extrapolated``.
+        Least and greatest possible values of the metric.  If given, the surfaces also have values at payloads outside
+        the curves.  Such a value equals the value at the nearest payload of the curve.  Its interval is wider, but
+        stays within the possible values, and its basis is ``extrapolated``.
     """
     found = no_surfaces(len(configurations), len(knots) + 1, len(loads) + 2)
     if not configurations:
@@ -121,7 +129,7 @@ def compile_surfaces(
         own = np.arange(start, start + len(curves))
         start += len(curves)
         may = None if usable is None else usable[k]
-        surface = Sides(sides.lower[:, k], sides.upper[:, k], sides.own[:, k])
+        surface = Sides(sides.lower[:, k], sides.upper[:, k], sides.keeps_basis[:, k])
         found.top_load[k] = _choose_curves(surface, cells, own, may, loads)
     floors = np.concatenate([[0.0], loads, [np.nan]])
     _fill_surfaces(found, cells, sides, floors, below)
@@ -134,33 +142,39 @@ def compile_surfaces(
 
 
 class Sides(NamedTuple):
-    """Indices of the two curves that enclose each slot (load interval), in each cell (payload interval).
+    """Curves used in each slot (load interval) and cell (payload interval), as indices into a list of curves.
 
     ``lower`` is the curve of the next lower load, and ``upper`` the curve of the next higher load; −1 means no curve.
-    ``own`` is true if answers at every load of the slot keep the basis (kind of evidence) of the lower curve.
-    Otherwise an answer above the curve's load counts as extrapolated.  ``own`` is true for the curve of unlimited
-    senders in the last slot, and for a curve of unstated load.  The arrays have the shape (slots, surfaces, cells), or (slots,
-    cells) for a single surface.
+    If there is only a lower curve, its numbers hold for all loads of the slot.  ``keeps_basis`` says whether their
+    basis (kind of evidence) is that of the curve.  Otherwise it is ``extrapolated`` at every load above the curve's
+    load.  ``keeps_basis`` is true for the curve of unlimited senders in the last slot, and for a curve whose load is
+    not stated.
+
+    The arrays have the shape (slots, surfaces, cells), or (slots, cells) for a single surface.
     """
 
     lower: Ints
     upper: Ints
-    own: Bools
+    keeps_basis: Bools
 
 
 def _choose_curves(
     sides: Sides, cells: Cells, curves: Ints, usable: Bools | None, loads: Floats
 ) -> Floats:
-    """Choose the two measured curves from which a surface is interpolated, and write their indices to ``sides``.
+    """Choose the measured curves of one surface for each slot (load interval) and cell (payload interval).
 
-    A surface is a metric over payload and load.  The choice is made for each payload interval (cell) and load interval
-    (slot).  The curves are usually those of the next lower and the next higher limited load.
+    The indices of these curves are written to ``sides``:
 
-    The last slot, for unlimited requests, uses the unlimited curve.  If a cell has no usable limited load, all its
-    slots use a curve of unstated load.  If there is no such curve, they use the unlimited curve, marked
-    ``extrapolated`` for limited requests.
+    - in the last slot, for unlimited requests: the curve of unlimited senders
+    - in every other slot: the curves of the next lower and of the next higher limited load
+    - in a cell without a curve at a limited load: the curve whose load is not stated; if there is none, that of
+      unlimited senders, marked ``extrapolated`` for limited requests
 
-    The result is the highest limited load in each payload cell (cells,); 0 if only the unlimited curve is known.
+    Returns
+    -------
+    array (cells,)
+        Highest limited load in each cell [b/s]; 0 if only unlimited senders were measured, and infinite if the rows
+        state no load.
     """
     load = cells.load_bps[curves]
     limited = curves[np.isfinite(load)]
@@ -177,12 +191,12 @@ def _choose_curves(
     unlimited, unstated = curves[np.isinf(load)], curves[np.isnan(load)]
     for curve in unlimited:
         sides.lower[-1, cells.inside[curve]] = curve
-        sides.own[-1, cells.inside[curve]] = True
+        sides.keeps_basis[-1, cells.inside[curve]] = True
     for curve in unstated:
         where = cells.inside[curve] & ~known
         slots = slice(-1 if len(unlimited) else None)
         sides.lower[slots, where] = curve
-        sides.own[slots, where] = True
+        sides.keeps_basis[slots, where] = True
         known = known | where
     for curve in unlimited:
         held = cells.inside[curve] & ~known
@@ -191,15 +205,15 @@ def _choose_curves(
     return top_load
 
 
-def _curves_beside(load: Floats, may: Bools, loads: Floats) -> tuple[Ints, Ints]:
-    """Find the usable curves of the next lower and next higher load for each slot (load interval).
+def _curves_beside(load: Floats, usable: Bools, loads: Floats) -> tuple[Ints, Ints]:
+    """Find the curves of the next lower and next higher load for each slot (load interval) and cell (payload interval).
 
-    The result holds two arrays of indices (slots, cells); −1 means no curve.  The n curves ascend in load.  ``may``
-    (n, cells) marks the usable cells of each curve.
+    The result holds two arrays of indices (slots, cells) into n curves that ascend in load; −1 means no curve.  The
+    mask ``usable`` (n, cells) is true if the curve may be used in the cell.
     """
-    rank, none = np.arange(len(load))[:, None], np.full((1, may.shape[1]), -1)
-    highest = np.maximum.accumulate(np.where(may, rank, -1))
-    lowest = np.minimum.accumulate(np.where(may, rank, len(load))[::-1])[::-1]
+    rank, none = np.arange(len(load))[:, None], np.full((1, usable.shape[1]), -1)
+    highest = np.maximum.accumulate(np.where(usable, rank, -1))
+    lowest = np.minimum.accumulate(np.where(usable, rank, len(load))[::-1])[::-1]
     below = np.concatenate([none, highest])[load.searchsorted(loads, side="right")]
     above = np.concatenate([lowest, none])[load.searchsorted(loads, side="left")]
     above[above == len(load)] = -1
@@ -210,11 +224,11 @@ def _curves_beside(load: Floats, may: Bools, loads: Floats) -> tuple[Ints, Ints]
 
 
 class Places(NamedTuple):
-    """Positions of n selected elements in the arrays of `Surfaces`, whose last axes are (slots, surfaces, cells).
+    """Positions of n selected elements in the arrays of `Surfaces`.
 
-    Slots are the intervals between load levels, and cells the intervals between payload knots.  ``at`` (n,) holds flat
-    indices over these three axes.  ``cell`` (n,) is the index of each element's cell, and ``floor`` (n,) the load level
-    at which its slot begins [b/s].
+    An element is the polynomial of one slot (load interval) and cell (payload interval) on one surface.  ``at`` (n,) is
+    its flat index over the last three axes of the arrays: slots, surfaces, cells.  ``cell`` (n,) is the index of its
+    cell, and ``floor`` (n,) the load at which its slot begins [b/s].
     """
 
     at: Ints
@@ -222,20 +236,21 @@ class Places(NamedTuple):
     floor: Floats
 
     @classmethod
-    def where(cls, wanted: Bools, floors: Floats) -> Places:
+    def selected(cls, wanted: Bools, floors: Floats) -> Places:
         """Select the elements that the mask ``wanted`` (slots, surfaces, cells) marks as true.
 
-        Slots are load intervals, and cells are payload intervals.  ``floors`` (slots,) is the lower level [b/s] of each
-        load interval.
+        Slots are load intervals, and cells are payload intervals.  ``floors`` (slots,) is the load at which each slot
+        begins [b/s].
         """
         index = np.flatnonzero(wanted)
         _, surfaces, cells = wanted.shape
         return cls(index, index % cells, floors[index // (surfaces * cells)])
 
-    def of(self, cells: Cells, curves: Ints) -> Cells:
-        """Select the polynomial terms for each element, from the curve of the element.
+    def terms_of(self, cells: Cells, curves: Ints) -> Cells:
+        """Select, for each of the n elements, the polynomial terms of the curve that the element uses.
 
-        ``curves`` (slots, surfaces, cells) holds the indices of the curves.
+        ``curves`` (slots, surfaces, cells) holds the index of this curve for each load interval (slot), surface and
+        payload interval (cell).
         """
         return cells.at(curves.reshape(-1)[self.at], self.cell)
 
@@ -244,11 +259,19 @@ class Places(NamedTuple):
     ) -> None:
         """Write coefficients, bases and dataset rows into the n selected elements of the surfaces ``found``.
 
-        An element is one interval of payload and of load, on one surface.  There the metric is ``constant + change *
-        dr``, where ``dr`` is the load minus the load level below it.  ``constant`` and ``change`` (3, 3, n) are the
-        three polynomial coefficients in payload, each for value, low and high.  ``basis`` (2, 2, n) is the kind of
-        evidence, with the axes of `Surfaces.basis`.  ``rows`` has the shape (2, n) if one curve gives the elements, and
-        (4, n) if two curves do.
+        An element is one payload interval and load interval on one surface.  There the metric is ``constant + change *
+        dr``, where ``dr`` is the load minus the load at which the interval begins.
+
+        Parameters
+        ----------
+        found : Surfaces
+            Surfaces, changed in place.
+        constant, change : array (3, 3, n)
+            Polynomial coefficients in payload: constant, linear and quadratic; each for value, low and high.
+        basis : array (2, 2, n) or int
+            Kind of evidence, with the axes of ``Surfaces.basis``.
+        rows : array (2, n) or (4, n)
+            Dataset rows to the left and right: on one curve, or on the curve of lower load and that of higher load.
         """
         coefficients = found.coefficients.reshape(6, 3, -1)
         coefficients[:3, :, self.at] = constant
@@ -268,15 +291,15 @@ def _fill_surfaces(
     """
     has_lower, has_upper = sides.lower >= 0, sides.upper >= 0
     # Only a curve of lower load: constant over the load.
-    places = Places.where(has_lower & ~has_upper, floors)
-    lower = places.of(cells, sides.lower)
-    own = sides.own.reshape(-1)[places.at]
+    places = Places.selected(has_lower & ~has_upper, floors)
+    lower = places.terms_of(cells, sides.lower)
+    own = sides.keeps_basis.reshape(-1)[places.at]
     on_level = own | (lower.load_bps == places.floor)
     basis = np.where(np.stack([own, on_level]), lower.basis[:, None], EXTRAPOLATED)
     places.fill(found, lower.terms, np.zeros_like(lower.terms), basis, lower.rows)
     # Curves of lower and higher load: interpolated over the load.
-    places = Places.where(has_lower & has_upper, floors)
-    lower, upper = places.of(cells, sides.lower), places.of(cells, sides.upper)
+    places = Places.selected(has_lower & has_upper, floors)
+    lower, upper = places.terms_of(cells, sides.lower), places.terms_of(cells, sides.upper)
     rise, span = upper.terms - lower.terms, upper.load_bps - lower.load_bps
     weight = (places.floor - lower.load_bps) / span
     mixed = np.maximum(np.maximum(lower.basis, upper.basis), INTERPOLATED)
@@ -287,8 +310,8 @@ def _fill_surfaces(
     # Only a curve of higher load: use the rule for loads below the lowest.
     if below == "nothing":
         return
-    places = Places.where(~has_lower & has_upper, floors)
-    upper = places.of(cells, sides.upper)
+    places = Places.selected(~has_lower & has_upper, floors)
+    upper = places.terms_of(cells, sides.upper)
     here, load = upper.terms, upper.load_bps
     if below == "proportion":  # the high end stays as in the curve
         change = here / load
@@ -326,10 +349,10 @@ def _extend_payloads(found: Surfaces, least: Floats, most: Floats) -> None:
 
 
 def _around_one(terms: Floats) -> Floats:
-    """Polynomial terms at load 0 for a ratio, which approaches 1 as the load approaches 0 (rule ``one``).
+    """Polynomial terms at load 0 of a ratio that approaches 1 as the load approaches 0 (rule ``one``).
 
-    They are made from ``terms``, those at the lowest measured load.  The value becomes 1, and low and high are shifted by
-    the same amount.  If this narrows the interval on one side, the low or high of the lowest load is kept.
+    ``terms`` are the polynomial terms at the lowest measured load.  At load 0, the value is 1, and low and high have
+    the same distances from it as at the lowest load.  The interval is then extended to the low and high in ``terms``.
     """
     found: Floats = terms - terms[:, [VALUE]]
     found[0] += 1.0
@@ -340,7 +363,10 @@ def _around_one(terms: Floats) -> Floats:
 
 
 def wider(terms: Floats) -> Floats:
-    """Widen the intervals of polynomial terms (terms, 3, ...) for extrapolation; axis 1 is value, low and high."""
+    """Widen intervals for extrapolation: multiply each half-width, and add a fraction of the value.
+
+    ``terms`` (terms, 3, ...) are the polynomial terms of value, low and high.  The factors are assumed.
+    """
     value, low, high = terms[:, VALUE], terms[:, LOW], terms[:, HIGH]
     more = EXTRAPOLATED_MORE * value
     return np.stack(
@@ -359,12 +385,20 @@ def wider(terms: Floats) -> Floats:
 class Cells(NamedTuple):
     """Curves of a metric, evaluated on shared cells: the payload intervals between knots.
 
-    ``load_bps`` has the shape (curves,).  ``terms`` (3, 3, curves, cells) are the polynomial terms in each cell: the
-    number at the left knot, the slope at this knot and the quadratic coefficient.  The second axis is value, low and
-    high.  ``basis`` (2, curves, cells) is the kind of evidence, as an index into ``BASES``: ``basis[0]`` for payloads
-    between the curve's own points, and ``basis[1]`` for payloads at such a point.  ``rows`` (2, curves, cells) are the
-    dataset rows to the left and to the right.  ``inside`` (curves, cells) marks the cells within the payloads of the
-    curve.
+    Parameters
+    ----------
+    load_bps : array (curves,)
+        Load of each curve [b/s].
+    terms : array (3, 3, curves, cells)
+        Polynomial terms: the number at the left knot of the cell, the slope there, and the quadratic coefficient; each
+        for value, low and high.
+    basis : array (2, curves, cells)
+        Kind of evidence, as an index into ``BASES``: first for payloads between two points of the curve, then for a
+        payload at a point.
+    rows : array (2, curves, cells)
+        Dataset rows to the left and to the right.
+    inside : array of bool (curves, cells)
+        Whether the cell lies within the payloads of the curve.
     """
 
     load_bps: Floats
@@ -374,7 +408,7 @@ class Cells(NamedTuple):
     inside: Bools
 
     def at(self, curve: Ints, cell: Ints) -> Cells:
-        """Select the polynomial terms of n pairs: a curve, and a payload interval (cell).
+        """Select the polynomial terms of n pairs of a curve and a payload interval (cell).
 
         ``curve`` and ``cell`` (n,) are the indices of each pair.  The arrays of the result have one axis of length n in
         place of the two axes of curves and cells.
@@ -398,7 +432,7 @@ def on_cells(curves: Sequence[Curve], knots: Floats) -> Cells:
     inside[:, 0] = False
     inside[anywhere] = True
     rows = np.concatenate([curve.rows for curve in curves])
-    behind_rows = np.concatenate([curve.rows_behind() for curve in curves])
+    behind_rows = np.concatenate([curve.next_measured_rows() for curve in curves])
     # Basis between the curve's own knots and on such a knot, from the points around each cell.
     own = np.concatenate([curve.basis for curve in curves])
     behind = np.minimum(before + 1, last[:, None])
@@ -416,10 +450,10 @@ def on_cells(curves: Sequence[Curve], knots: Floats) -> Cells:
 
 
 def _cell_terms(curves: Sequence[Curve], knots: Floats) -> Floats:
-    """Polynomials of curves in the payload, for each cell (interval between payload knots): (3, 3, curves, cells).
+    """Polynomial terms of curves in each payload interval between two knots (cell): array (3, 3, curves, cells).
 
-    Along the first axis: the number at the left knot, the slope there, and the quadratic coefficient.  Along the second
-    axis: value, low and high.
+    The first axis holds the number at the left knot, the slope there, and the quadratic coefficient.  The second axis
+    holds value, low and high.
     """
     at_knots = np.stack([curve.at(knots) for curve in curves], axis=1)
     value = np.concatenate([at_knots[..., :1], at_knots], axis=-1)
@@ -429,7 +463,7 @@ def _cell_terms(curves: Sequence[Curve], knots: Floats) -> Floats:
     square = np.zeros_like(value)
     for k, curve in enumerate(curves):
         if curve.between is not None and len(curve.payload_bytes) > 1:
-            square[1:, k] = curve.bends(left_knots(knots))
+            square[1:, k] = curve.half_curvature(left_knots(knots))
             square[1:, k, width == 0] = 0.0
     slope -= square * width
     return np.stack([value, slope, square])

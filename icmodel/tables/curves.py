@@ -82,7 +82,7 @@ class Curve:
 
     @property
     def first(self) -> float:
-        """Least measured payload of the curve [B]."""
+        """Least measured payload of the curve [B]; 1 if the curve holds at every payload."""
         if self.domain is not None:
             return self.domain[0]
         return 1.0 if self.anywhere else float(self.payload_bytes[0])
@@ -105,21 +105,21 @@ class Curve:
         own, gap = self.payload_bytes, self.gap_of(payload_bytes)
         share = (payload_bytes - own[gap]) / (own[gap + 1] - own[gap])
         share = np.minimum(np.maximum(share, 0.0), 1.0)
-        found[LOW:] += self.bulges[:, gap] * (4 * share * (1 - share))
+        found[LOW:] += self.widening[:, gap] * (4 * share * (1 - share))
         return found
 
     def value_at(self, payload_bytes: Floats) -> Floats:
         """Interpolate the value of the curve at some payloads, (n,), without low and high."""
         return np.asarray(np.interp(payload_bytes, self.payload_bytes, self.ends[VALUE]))
 
-    def bends(self, payload_bytes: Floats) -> Floats:
-        """Compute half the second derivative of low and high over payload, at some payloads, (2, n).
+    def half_curvature(self, payload_bytes: Floats) -> Floats:
+        """Quadratic coefficient of low and of high over payload, at some payloads, (2, n): half the second derivative.
 
-        The result is 0 beyond the first and last payload.
+        It is 0 beyond the first and last payload of the curve.
         """
         own, gap = self.payload_bytes, self.gap_of(payload_bytes)
         within = (payload_bytes >= own[0]) & (payload_bytes < own[-1])
-        bent = 4 * self.bulges[:, gap] / (own[gap + 1] - own[gap]) ** 2
+        bent = 4 * self.widening[:, gap] / (own[gap + 1] - own[gap]) ** 2
         return np.where(within, -bent, 0.0)
 
     def gap_of(self, payload_bytes: Floats) -> Ints:
@@ -130,10 +130,10 @@ class Curve:
         passed = self.payload_bytes.searchsorted(payload_bytes, side="right")
         return np.minimum(np.maximum(passed - 1, 0), len(self.payload_bytes) - 2)
 
-    def rows_behind(self) -> Ints:
-        """Index of the first measured row to the right of each point of the curve (at a greater payload).
+    def next_measured_rows(self) -> Ints:
+        """Dataset row behind each point of the curve, (n,): the next measured row at a greater payload, as an index.
 
-        For the last point, and for the only point of a curve without payload, it is the row of the point itself.
+        The last point has no such row, and gets its own.  So does the only point of a curve without payloads.
         """
         if self.anywhere:
             return self.rows
@@ -142,13 +142,15 @@ class Curve:
         )
 
     @cached_property
-    def bulges(self) -> Floats:
-        """Widths by which low and high move outwards in the middle of each gap between two points, (2, n − 1).
+    def widening(self) -> Floats:
+        """Shift of low (down) and of high (up) in the middle of each gap between two points, (2, n − 1).
 
-        There, the half-width is the root of the sum of squares of the interpolation error and of the points' mean
-        half-width.  The result is the increase over the points' half-width.  At the fraction t of a gap, the increase is
-        multiplied by 4·t·(1 − t).  The widened interval must not cross a limit of the metric.  If low (or high) has the
-        distances a and b from its limit at the two points, the increase is at most (√a + √b)² / 4.
+        Interpolation between two points has an error of its own, so the interval is wider in the gap than at the
+        points.  In the middle, the half-width grows from h, its mean at both points, to √(h² + e²), where e is the
+        error ``between``.  The shift is the difference.  At the fraction t of the gap, it is multiplied by 4·t·(1 − t).
+
+        Low and high must not cross a limit of the metric.  So the shift is at most (√a + √b)² / 4, where a and b are
+        their distances from the limit at both points.
         """
         value, middle = self.ends[VALUE], (self.ends[:, :-1] + self.ends[:, 1:]) / 2
         error = np.zeros(len(value) - 1) if self.between is None else self.between
@@ -173,7 +175,10 @@ def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()
 
 
 def left_knots(knots: Floats) -> Floats:
-    """List the left knot of each cell (payload interval), (knots + 1,); the first cell gets the first knot."""
+    """Payload [B] at which each cell (payload interval) begins, (knots + 1,).
+
+    The first cell, below all knots, has no beginning, and gets the first knot.
+    """
     return np.concatenate([knots[:1], knots])
 
 
@@ -181,7 +186,7 @@ def left_knots(knots: Floats) -> Floats:
 
 
 class Row(NamedTuple):
-    """A row (measured point) of a dataset, with its index ``place`` in the dataset."""
+    """Row (measured point) of a dataset; ``place`` is its index among the points of the dataset."""
 
     place: int
     point: Point
@@ -204,7 +209,7 @@ def configuration_of(point: Point) -> Configuration:
 
 
 def alone(rows: Iterable[Row]) -> list[Row]:
-    """Select the rows of streams that did not share their interface."""
+    """Select the rows of streams that were measured without other streams on their interface."""
     return [
         row for row in rows if row.point.endpoints in (None, 1) and not row.point.other_goodput_bps
     ]
@@ -224,13 +229,21 @@ def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = F
 def best_goodput(
     data: Dataset, rows: Iterable[Row], errors: InterpolationErrors | None, *, limited: bool
 ) -> Curves:
-    """Make one goodput curve per configuration, through the row of the greatest goodput at each payload.
+    """Make one goodput curve for each configuration: a protocol, core count and switch count.
 
-    A configuration is a protocol, core count and switch count.  If ``limited``, rows at all loads are considered.
-    Otherwise only rows at capacity: rows without a rate limit.  In a configuration without such rows, they are the rows
-    that did not reach their rate limit.
+    At each payload, the curve goes through the row of the greatest goodput.
 
-    ``errors`` are the interpolation errors of the goodput; ``None`` makes curves without intervals.
+    Parameters
+    ----------
+    data : Dataset
+        The dataset.
+    rows : iterable of Row
+        Rows of the dataset; rows of other metrics are ignored.
+    errors : InterpolationErrors or None
+        Interpolation errors of the goodput; ``None`` makes curves without intervals.
+    limited : bool
+        If True, rows at all loads are used.  If False, only rows at capacity: runs without a rate limit.  A
+        configuration without such runs uses the runs that did not reach their rate limit.
     """
     known = [row for row in rows if row.point.metric == "goodput_bps"]
     if not limited:
@@ -279,7 +292,7 @@ def is_paced(point: Point) -> bool:
 
 
 def as_unlimited(row: Row) -> Row:
-    """Copy a row with its load set to unlimited."""
+    """Copy a row with its load set to unlimited, so that rows measured at different loads form one curve."""
     return Row(row.place, row.point._replace(load_bps=np.inf))
 
 
@@ -308,8 +321,8 @@ def _curve_through(
 ) -> Curve:
     """Make the curve through rows of one metric, configuration and load.
 
-    If no row has a payload, the curve is the first row, and holds at every payload.  The intervals cover differences
-    between measurement sessions, and stay within the limits of the metric.
+    If no row has a payload, the curve has only the first row, whose numbers hold at every payload.  Each interval
+    covers the differences between measurement sessions, and stays within the limits of the metric.
     """
     with_payload = {
         row.point.payload_bytes: row

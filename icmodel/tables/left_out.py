@@ -1,9 +1,9 @@
 """Interpolation error of one metric, estimated by leaving out each row in turn (cross-validation).
 
-Each row between two other rows is compared with the line through its neighbours.  The half-widths of the neighbours
-explain a part of the difference.  The rest is divided by a local scale.  This scale is the typical error plus the
-deviation of nearby rows from lines through their own neighbours.  Split conformal prediction over all curves of the
-metric finds the multiple of the scale that a new row exceeds with a probability of 10 %.
+Each row between two other rows is compared with the straight line through these neighbours.  A part of the difference
+is due to the uncertainty of the neighbours, and is subtracted.  The rest is divided by a local scale: the typical error
+of the metric, plus the deviation of nearby rows from a straight line.  The half-width of an interpolated number is a
+multiple of this scale.  Split conformal prediction finds the multiple that 90 % of new rows do not exceed.
 """
 
 from __future__ import annotations
@@ -38,9 +38,20 @@ tells nothing about the error in the middle.
 class InterpolationErrors(NamedTuple):
     """Interpolation errors of one metric, from which the half-widths of 90 % intervals are computed.
 
-    Errors of ratios are absolute, and errors of other metrics relative to the value.  ``median`` is the median error.
-    ``typical`` is the median error, or the mean error if the median is 0.  ``factor`` is the conformal multiple of the
-    local scale.  ``enough`` is false if fewer than nine rows can be left out.
+    Parameters
+    ----------
+    relative : bool
+        Whether errors are relative to the value; those of ratios are absolute.
+    median : float
+        Median error.
+    typical : float
+        Median error, or the mean error if the median is 0.
+    factor : float
+        Half-width in the middle of a gap, divided by the local scale: ``typical`` (times the value if relative) plus
+        the deviation of the points beside the gap from a straight line.  90 % of the errors are smaller (conformal
+        prediction).
+    enough : bool
+        Whether enough rows can be left out to estimate errors (at least nine).
     """
 
     relative: bool
@@ -58,18 +69,15 @@ class InterpolationErrors(NamedTuple):
         half = row_half_widths(points)
         value = np.array([p.value for p in points])
         if self.enough:
-            fallback = OF_MEDIAN * self.median * self._level(value)
+            fallback = OF_MEDIAN * self.median * self._unit(value)
         else:
             fallback = self._assumed(value)
         return np.where(np.isnan(half), fallback, half)
 
     def between(self, payload_bytes: Floats, value: Floats) -> Floats:
-        """Half-width of the interpolation error in the middle of each gap of a curve, (n − 1,).
-
-        A gap lies between two neighbouring points of the n points of the curve.
-        """
+        """Half-width of the interpolation error in the middle of each gap between two of n points, (n − 1,)."""
         x, y = payload_bytes, value
-        level = (self._level(y)[:-1] + self._level(y)[1:]) / 2
+        level = (self._unit(y)[:-1] + self._unit(y)[1:]) / 2
         if len(x) < 3:
             bend = np.abs(np.diff(y))
         else:  # each gap takes the greater of its two end points' deviations from straight lines
@@ -82,14 +90,14 @@ class InterpolationErrors(NamedTuple):
         assumed = self._assumed(y)
         return np.maximum(error, np.maximum(assumed[:-1], assumed[1:]))
 
-    def _level(self, value: Floats) -> Floats:
-        """Divisor of absolute errors: the value if errors are relative, otherwise 1."""
+    def _unit(self, value: Floats) -> Floats:
+        """Unit of the errors at each row: the absolute value if errors are relative, otherwise 1."""
         return np.abs(value) if self.relative else np.ones_like(value)
 
     def _assumed(self, value: Floats) -> Floats:
-        """Assumed half-width at each row, if there are too few rows to estimate it: a fixed fraction of the value.
+        """Assumed half-width at each row of a curve, used if there are too few rows to estimate errors.
 
-        For ratios, whose errors are absolute, it is this fraction of the greatest value, at every row.
+        It is a fixed fraction (`LONE_WIDTH`) of the row's value; for ratios, of the greatest value of the curve.
         """
         level = np.abs(value)
         return LONE_WIDTH * (level if self.relative else np.full_like(level, level.max()))
@@ -111,8 +119,8 @@ def interpolation_errors(data: Dataset, metric: str) -> InterpolationErrors:
 def _curves_over_payload(points: Sequence[Point]) -> list[list[Point]]:
     """Group rows of one metric by curve, ascending in payload.
 
-    For the goodput, only unlimited rows are used, if there are any.  Below capacity, the goodput equals the rate limit,
-    and so says nothing about interpolation.
+    For the goodput, only unlimited rows are used, if there are any.  At a load below capacity, the goodput equals the
+    rate limit, and so says nothing about interpolation.
     """
     known = [p for p in points if p.payload_bytes and p.endpoints in (None, 1)]
     if known and known[0].metric == "goodput_bps":
@@ -133,10 +141,11 @@ def _leave_each_out(
     Returns
     -------
     median, typical : float
-        Median error of the line through the neighbours, and typical error: the median, or the mean if the median is 0.
+        Median error of these lines, and typical error: the median, or the mean if the median is 0.
     scores : array, shape (rows left out,)
-        Error of each left-out row, without the part that the half-widths of its two neighbours explain, divided by a
-        local scale.  The scale is the typical error plus the deviation of nearby rows from a straight line.
+        Error at each left-out row, divided by a local scale.  The part of the error that the half-widths of its two
+        neighbours explain is subtracted first.  The scale is the typical error plus the deviation of nearby rows from a
+        straight line.
     """
     rows = [point for curve in curves for point in curve]
     x = np.array([float(p.payload_bytes or 1) for p in rows])
@@ -209,11 +218,13 @@ def row_half_widths(points: Sequence[Point]) -> Floats:
 
 
 def own_half_widths(point: Point) -> tuple[float, float] | None:
-    """Compute the half-widths of a row's 90 % interval for one new run; ``None`` if the row states no spread.
+    """Compute the half-widths of a row's 90 % interval for one new run: below and above the value.
 
-    A stated spread gives the interval of Student's t.  If no spread is stated, the spread is estimated from the least
-    and the greatest run.  The interval reaches at least from low to high.  If low and high are rounded or assumed
-    numbers instead of runs, the interval is exactly from low to high.
+    The spread of the runs gives the interval of Student's t.  If the row does not state its spread, it is estimated
+    from the least and the greatest run.  If these are unknown too, the row's low and high bound the interval: they are
+    rounded or assumed numbers.  An interval from the spread is extended to the row's low and high.
+
+    The result is ``None`` if the row states no spread, no low and no high.
     """
     below = math.nan if point.low is None else point.value - point.low
     above = math.nan if point.high is None else point.high - point.value

@@ -90,7 +90,7 @@ class TableQuery:
 
     @cached_property
     def same_configuration(self) -> bool:
-        """Whether all requests share one configuration (protocol and counts); false without requests."""
+        """Whether all requests have the same protocol, core count and switch count; false if there are no requests."""
         return len(self.q) > 0 and bool((self.config == self.config[0]).all())
 
     @cached_property
@@ -104,7 +104,7 @@ class TableQuery:
 
     @cached_property
     def requested(self) -> Load:
-        """Requested load of each request, (n,); an unlimited rate is above every measured load."""
+        """Requested load of each request, (n,); an unlimited rate counts as a load above every measured load."""
         request = self.q.requested_goodput_bps
         loads = self.tables.axes.loads
         passed = np.zeros(len(request), dtype=np.min_scalar_type(len(loads)))
@@ -117,15 +117,15 @@ class TableQuery:
 
     @cached_property
     def unlimited(self) -> Load:
-        """Load for looking up each request at unlimited rate, whatever rate it requests, (n,)."""
+        """Unlimited load for each of the n requests, (n,), to be used instead of the requested load."""
         size = len(self.q)
         slot = np.full(size, len(self.tables.axes.loads) + 1)
         return Load(slot, None, np.zeros(size, dtype=bool))
 
     def load(self, unlimited: Bools) -> Load:
-        """Make the load at which each request is looked up: its requested load, or the unlimited load.
+        """Make the load at which each request is looked up.
 
-        ``unlimited`` (..., n) is true for requests to look up at the unlimited load.
+        ``unlimited`` (..., n) is true for a look-up at the unlimited load, and false for one at the requested load.
         """
         requested = self.requested
         assert requested.above_bps is not None
@@ -201,13 +201,23 @@ class TableQuery:
     def _sum(
         self, planes: Floats, squares: Floats, place: Ints, above: Floats | None, found: Floats
     ) -> None:
-        """Evaluate polynomials of payload and load, and write the results to ``found``.
+        """Evaluate polynomials of payload and load, and write the numbers to ``found``.
 
-        `Packed` has the formula with its coefficients c0 to c5.  ``place`` are the indices of the polynomials in the
-        rows of coefficients.  ``planes`` are the rows c0, c1, c3 and c4, and ``squares`` the rows c2 and c5 (empty if
-        all are 0).  For unlimited loads, only c0 to c2 are given, and ``above`` is ``None``.  Otherwise ``above`` is
-        the load minus the load level below it.  Each row is read only when its term is added, so that few arrays are
-        in the processor's cache.
+        `Packed` has the formula, with the coefficients c0 to c5.  Each row of coefficients is read only when its term
+        is added, so that few arrays are in the processor's cache.
+
+        Parameters
+        ----------
+        planes : array
+            Rows of the coefficients c0, c1, c3 and c4 of all polynomials; only c0 and c1 for unlimited loads.
+        squares : array
+            Rows of the coefficients c2 and c5; only c2 for unlimited loads.  Empty if all are 0.
+        place : array of int
+            Index of each polynomial within the rows.
+        above : array or None
+            Load minus the load at which its interval begins [b/s]; ``None`` for unlimited loads.
+        found : array
+            Array for the result.
         """
         constant, slope, *of_load = planes
         total = self._payload_terms(slope, squares[:1], place)
@@ -319,10 +329,10 @@ class TableQuery:
         return self.tables.metrics[metric].payloads.take(self.config, axis=1)
 
     def _of_configuration(self, numbers: NDArray[Number]) -> NDArray[Number]:
-        """Select the column of each request's configuration (protocol, core and switch count): (m, n).
+        """Select the numbers of each request's configuration (protocol, core and switch count), (m, n).
 
-        ``numbers`` has m rows, such as one per metric, and a column for each configuration; or a single column if all
-        configurations have the same numbers.  Then, or if all n requests have one configuration, the result is (m, 1).
+        ``numbers`` (m, configurations) may have a single column, which then holds for every configuration.  If one
+        column holds for all n requests, the result has only this column: (m, 1).
         """
         if numbers.shape[1] == 1:
             return numbers
@@ -333,10 +343,10 @@ class TableQuery:
     # --- places -------------------------------------------------------------------------------
 
     def _start(self, metrics: tuple[str, ...]) -> Ints:
-        """Index of each request's payload interval (cell) in the joint arrays of all tables, minus a table's offset.
+        """Index of each request's payload interval (cell), relative to the offset of a table, (patterns, 1, n).
 
-        Tables of equal layout (one pattern) differ only in their offset, the index of their first cell.  So the result
-        has a row for each pattern, not for each table: (patterns, 1, n).  See `Chosen`.
+        The sum with ``Chosen.offset`` of a table is the index in the joint arrays of all tables.  Tables that differ
+        only in their offset share a row of the result (a pattern).
         """
         if metrics not in self._starts:
             first = self._of_configuration(self.tables.chosen(metrics).first_cell)
@@ -344,15 +354,15 @@ class TableQuery:
         return self._starts[metrics]
 
     def _cells(self, metrics: Sequence[str]) -> Ints:
-        """Index of each request's payload interval (cell) in the arrays of all tables (`Packed`), (metrics, n)."""
+        """Index of each request's payload interval (cell) in the joint arrays of all tables, (metrics, n)."""
         names = tuple(metrics)
         chosen = self.tables.chosen(names)
         return (self._start(names)[chosen.pattern] + chosen.offset)[:, 0]
 
     def _places(self, metrics: Sequence[str], load: Load) -> Ints:
-        """Index at which the joint arrays of all tables (`Packed`) hold each metric's polynomial for each request.
+        """Index of each metric's polynomial for each request in the joint arrays of all tables, (metrics, n).
 
-        The shape is (metrics, n).  The index follows from the request's payload interval and load interval.
+        It follows from the request's configuration, payload interval and load interval.  `Packed` describes the arrays.
         """
         return self._cells(metrics) + load.of_values().slot * self.tables.packed.cells
 
@@ -394,10 +404,10 @@ class Questions:
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """Properties of each question's frame, from the theory of the wire. A property is looked up on its first use.
+    """Theoretical properties of each question's frame on the wire, such as its number of packets.
 
-    ``columns`` (5, m) hold the properties below, in this order, for m frames.  ``place`` (n,) is the index of each
-    question's frame.  If it is ``None``, frame i belongs to question i.
+    ``columns`` (5, m) hold five properties of m frames, in the order of the attributes below.  ``place`` (n,) is the
+    index of each question's frame; ``None`` means that frame i belongs to question i.
     """
 
     columns: Floats
@@ -425,7 +435,7 @@ class Frames:
 
     @cached_property
     def lone_s(self) -> Floats:
-        """Least time that each question's frame takes on the wire if it is sent alone [s], (n,).
+        """Least time on the wire for each question's frame, if it is sent alone [s], (n,).
 
         The time runs from the first to the last bit of the frame.
         """

@@ -53,22 +53,32 @@ class Axes(NamedTuple):
 
     @property
     def cells(self) -> int:
-        """Number of cells: payload intervals between knots, and one beyond each of the outer knots."""
+        """Number of cells (payload intervals): between two knots, below the first knot, and above the last knot."""
         return len(self.knots) + 1
 
     @property
     def slots(self) -> int:
-        """Number of slots: load intervals between the load levels; the last slot is the unlimited load."""
+        """Number of slots (load intervals): below, between and above the load levels, and one for unlimited load."""
         return len(self.loads) + 2
 
 
 class MetricTable(NamedTuple):
-    """Look-up table of one metric: surfaces over payload and load, one for each configuration.
+    """Look-up table of one metric: surfaces over payload and load, and the surface to use for each request.
 
-    A configuration is a protocol, core count and switch count.  ``group`` (configurations,) is the number of the surface
-    to use, counted from 1; 0 means no surface.  ``cores`` and ``switches`` are the counts of the surface's rows (0 if
-    not stated).  ``payloads`` (2, configurations) are the least and greatest payload of the surface [B].  ``limits``
-    (2, protocols) are the least and greatest possible values of the metric.
+    A configuration is a requested protocol, core count and switch count.
+
+    Parameters
+    ----------
+    surfaces : Surfaces
+        Surfaces of the measured configurations.
+    group : array (configurations,)
+        Number of the surface to use, counted from 1; 0 means no surface.
+    cores, switches : arrays (configurations,)
+        Core and switch count at which the rows of this surface were measured; 0 if not stated.
+    payloads : array (2, configurations)
+        Least and greatest payload of this surface [B].
+    limits : array (2, protocols)
+        Least and greatest possible values of the metric.
     """
 
     surfaces: Surfaces
@@ -255,21 +265,22 @@ class Packed(NamedTuple):
 class Chosen(NamedTuple):
     """Selected look-up tables, in the order in which they were named.
 
-    A configuration is a requested protocol, core count and switch count.  An axis of protocols or configurations is
-    shortened to length 1 if all numbers along it are equal.  The same holds for the axis of tables in ``cores``,
-    ``switches`` and ``core_ratio``.
+    A configuration is a requested protocol, core count and switch count.  If all numbers along an axis of protocols or
+    configurations are equal, its length is 1.  The same holds for the axis of tables in ``cores``, ``switches`` and
+    ``core_ratio``.
 
     Parameters
     ----------
     limits : array (2, tables, protocols)
         Least and greatest possible value of each metric.
     first_cell : array (patterns, configurations)
-        ``Tables.first_cell`` minus the table's ``offset``.  Tables with the same differences share one row of this
-        array (a pattern), since many metrics are measured in the same configurations.
+        Index of the first payload interval (cell) of each configuration in the joint arrays, minus the table's
+        ``offset``.  Many metrics are measured in the same configurations.  Their tables have equal rows here, and share
+        one row (a pattern).
     pattern : array (tables,)
         Index of each table's row in ``first_cell``.
     offset : array (tables, 1, 1)
-        Least ``Tables.first_cell`` of each table.
+        Least index in the table's row of ``Tables.first_cell``.
     cores, switches, core_ratio : array (tables, configurations)
         Numbers of the selected tables, as in `Tables`.
     """

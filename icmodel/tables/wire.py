@@ -101,8 +101,9 @@ class Wire:
     def lone_frame_s(self, payload_bytes: Floats) -> Floats:
         """Least time [s] from the first to the last bit of a lone frame, for each payload [B].
 
-        The gap behind the last packet is not included.  A burst up to the depth of a token bucket takes no time (traffic
-        with burst σ and rate ρ: R. L. Cruz, A calculus for network delay, IEEE Trans. Information Theory 37, 1991).
+        The gap behind the last packet is not included.  If a token bucket limits the link, the bytes within its burst
+        take no time (traffic with burst σ and rate ρ: R. L. Cruz, A calculus for network delay, IEEE Trans. Information
+        Theory 37, 1991).
         """
         rate, framing = self.link.line_rate_bps, self.framing
         if rate is None or framing is None:
@@ -118,7 +119,7 @@ class Wire:
         return theory.packets(self._carried(payload_bytes), framing).astype(np.float64)
 
     def least_packets(self, payload_bytes: Floats) -> Floats:
-        """Number of packets per frame if merged frames fill all packets, for each payload [B]."""
+        """Packets per frame in a stream, for each payload [B]: as few as possible if the protocol merges frames."""
         if not self.merges:
             return self.packets(payload_bytes)
         full = self._full_packets()
@@ -155,15 +156,15 @@ class Wire:
         return self.with_headers and self.protocol == ZEROMQ
 
     def _carried(self, payload_bytes: Floats) -> Ints:
-        """Size of frames including the headers of the messaging library [B]: the payload of the transport protocol."""
+        """Payload of the transport protocol [B]: the frame, with the messaging library's header if there is one."""
         framed = ethernet.framed_bytes(payload_bytes) if self._has_header else payload_bytes
         return framed.astype(np.int64)
 
     def _full_packets(self) -> ethernet.Framing:
         """Framing of a stream that fills its packets.
 
-        Without TCP, the headers of the protocol are unknown.  Data then fill the whole MTU, so the goodput computed from
-        this framing is an upper bound.
+        Headers are known only for TCP, and for ZeroMQ if ``with_headers``.  For any other protocol, data fill the whole
+        MTU, so the goodput computed from this framing is an upper bound.
         """
         framing = self.framing
         over_tcp = self.protocol == "tcp" or self._has_header
@@ -192,10 +193,11 @@ def frames_on_wire(
     Returns
     -------
     packets, least_packets : arrays
-        Packets per frame: of a frame that is sent alone, and in a stream at line rate, which may merge frames into full
-        packets.
+        Packets of a frame that is sent alone, and packets per frame in a stream at line rate, which may merge frames
+        into full packets.
     delay_s : array
-        Time of a lone frame on the wire [s].  Bytes within the burst of a token bucket take no time.
+        Time from the first to the last bit of a lone frame [s].  If a token bucket limits the link, the bytes within
+        its burst take no time.
     least_interval_s : array
         Least time between two frames of a stream at line rate [s].
     """

@@ -91,11 +91,9 @@ class Train:
     def latency_s(self, line_rate_bps: float, path: Path) -> NDArray[np.float64]:
         """One-way latency of each frame [s]: propagation + serialisation + switches.
 
-        Each store-and-forward switch adds the time of the longest packet.
-
-        Serialisation ends with the last bit, before the gap. On the first link, it takes the time of
-        all packets. Each further link adds the time of the longest packet. (In a permutation flow
-        shop, each further machine adds the longest job in the same way.)
+        Serialisation on the first link takes the time of all packets, and ends with the last bit,
+        before the gap. Each store-and-forward switch receives a whole packet before it sends the
+        packet. So each switch adds the time of the longest packet.
         """
         fixed = path.distance_m * path.propagation_s_per_m + path.switches * path.switch_latency_s
         serialised = self.wire_bytes - self.gap_bytes

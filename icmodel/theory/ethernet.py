@@ -66,7 +66,7 @@ PROPAGATION_S_PER_M = 4.27e-9
 
 
 class _Cut(NamedTuple):
-    """Sizes [B] that determine how a frame is cut into packets; data excludes packet headers."""
+    """Sizes [B] that determine how a frame is cut into packets; *data* are the bytes after packet headers."""
 
     once: int  # header bytes once per frame, cut together with the payload
     header: int  # bytes between the Ethernet header and the data of every packet
@@ -141,7 +141,7 @@ class Framing(AnyFraming):
 
     @property
     def gap_bytes(self) -> int:
-        """Bytes after the end of a packet that its latency excludes [B]: the interpacket gap.
+        """Interpacket gap [B], which is part of a packet's bytes on the wire, but not of its latency.
 
         It is 0 if not ``padded``: as in IC2012, the latency then includes the gap.
         """
