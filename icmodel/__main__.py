@@ -34,9 +34,9 @@ def report_uncaught(
 
 
 def interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
-    """Repeat a KeyboardInterrupt that Python lost, e.g. while Python deleted an object.
+    """Repeat a KeyboardInterrupt that Python ignored, because Ctrl-C came during a destructor (``__del__``).
 
-    A timer raises the interrupt after `RETRY_S`, since an exception raised in this function would be lost as well.
+    Python would ignore an exception raised in this function too. So a timer raises the interrupt after `RETRY_S`.
     """
     if isinstance(lost.exc_value, KeyboardInterrupt):
         signal.setitimer(signal.ITIMER_REAL, RETRY_S)

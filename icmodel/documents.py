@@ -168,12 +168,12 @@ def json_value(text: str | bytes) -> object:
 
 
 def _whole_number(digits: str) -> int:
-    """Convert the digits of a whole number that a float can hold.
+    """Convert the digits of a whole number in a JSON document to an int.
 
     Raises
     ------
     ValueError
-        If the number has too many digits.
+        If the number has more than 308 digits, so that no float can hold it.
     """
     if len(digits) > sys.float_info.max_10_exp:
         raise ValueError(
@@ -232,7 +232,7 @@ def json_form(value: Any) -> Any:
 
 
 def json_of(record: Any, *names: str) -> dict[str, Any]:
-    """Convert the named attributes of an object to a JSON dictionary; without names, all fields of a dataclass."""
+    """Convert attributes of an object to a JSON dictionary: those named, or without names all fields of a dataclass."""
     names = names or tuple(field.name for field in fields(record))
     return {name: json_form(getattr(record, name)) for name in names}
 
@@ -404,8 +404,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
-    """Lock a path within the context, so that only one process at a time writes parts of the file.
+def write_lock(path: Path) -> Iterator[None]:
+    """Context manager: lock a path until the block ends, so that only one process at a time writes the file.
 
     The lock is on a hidden file beside the path. The kernel releases it if the process is killed. On Windows, nothing
     is locked.

@@ -171,7 +171,7 @@ class Fault(NamedTuple):
 
 
 class Refusal(ValueError):  # noqa: N818  (a mistake of a file, not of a caller)
-    """Error with the mistakes that a validator found in a table; paths to wrong values begin in this table."""
+    """Error with the mistakes that a validator found in a table; paths to wrong values are relative to this table."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)
@@ -246,7 +246,8 @@ class Mistakes:
     def at(self, *place: int | str | None, needs: tuple[Place, ...] = ()) -> Iterator[None]:
         """Context manager: catch an error raised in its block, and list it as a mistake in the value at ``place``.
 
-        ``needs`` has the paths to other values on which the error depends.
+        ``needs`` has the paths to other values on which the error depends. If one of these is wrong, the
+        error is not listed.
         """
         try:
             yield
@@ -254,16 +255,16 @@ class Mistakes:
             self.add(Fault(str(error), place, needs))
 
     def number_in_file(self, part: str, number: int) -> int:
-        """Convert the index of a table among the checked tables of a list to its index in the file.
+        """Return the index in the file of a table in the list named ``part``.
 
-        The two indices differ if damaged tables were removed from the list. ``part`` is the name of the list.
+        ``number`` is the table's index after damaged tables were removed from the list, so the two can differ.
         """
         return self.numbers[part][number] if part in self.numbers else number
 
     def left_out(self, part: str) -> bool:
-        """Whether damaged tables were removed from a list in the file; a removed table is not checked further.
+        """Whether damaged tables were removed from the list of tables named ``part``.
 
-        ``part`` is the name of the list.
+        Removed tables are not checked further, so the names that they define are unknown.
         """
         return part in self.numbers and len(self.numbers[part]) < len(self.document.get(part, ()))
 
@@ -302,10 +303,10 @@ class Mistakes:
 
 
 def names_of(table: object) -> tuple[object, ...]:
-    """List the names that can stand for a table in the path to a value, such as ``("links", "a<->b", "rate")``.
+    """List the names by which the path to a value can refer to a table, such as ``("links", "a<->b", "rate")``.
 
-    They are the key ``name`` of the table, and for a link its two groups, such as ``camera<->switch``. A missing one is
-    ``None``.
+    The first is the value of the table's key ``name``. The second is for links only: the two linked groups, such as
+    ``camera<->switch``. A missing name is ``None``.
     """
     if not isinstance(table, dict):
         return ()
@@ -377,8 +378,8 @@ def _names(dotted: str) -> tuple[str, ...]:
 def _with_numbers(names: tuple[str, ...], counts: Counter[tuple[str, ...]]) -> Place:
     """Return the path of the table that a header line begins: ``("links", 2)`` for the third ``[[links]]``.
 
-    ``names`` are the names in the header. ``counts`` maps the names of each list of tables to the number of its headers
-    so far, this one included.
+    ``names`` are the names in the header. ``counts`` has the number of headers ``[[names]]`` so far, this one included;
+    it gives the index of the table in its list.
     """
     place: list[int | str | None] = []
     for end, name in enumerate(names, start=1):
@@ -394,7 +395,7 @@ def _leads_to(here: Place, place: Place) -> bool:
 
 
 def is_spelt(field: object, key: object) -> bool:
-    """Whether a key stands for a field: by its full name, or without unit suffix (``rate`` for ``rate_bps``).
+    """Whether a key in a file is a spelling of a field: its full name, or without unit suffix (``rate``, ``rate_bps``).
 
     >>> is_spelt("rate_bps", "rate"), is_spelt("rate_bps", "length")
     (True, False)

@@ -141,8 +141,8 @@ def sent_at_once(
     It is the latency of one frame, plus the time of the remaining bytes at the goodput of an unlimited sender.
 
     In the benchmark, an unlimited sender may lose packets.  A message is finite, so these packets are assumed to wait
-    in the receiver's socket instead, which holds `SOCKET_PACKETS`.  The latency is absent if there may be more of
-    them, or if the interval of the goodput reaches down to 0.
+    in the receiver's socket instead, which holds `SOCKET_PACKETS` packets.  The latency is absent if more packets may
+    have to wait, or if the interval of the goodput reaches down to 0.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def sent_at_once(
     goodput, loss : Estimate
         Goodput [b/s] and loss rate of the stream at unlimited rate.
     packets : float
-        Number of packets of the messages that all senders send at once.
+        Total number of packets, if all senders send one such message at the same time.
     """
     lost = 0.0 if loss is None or loss.absent else loss.high
     if lost > 0 and lost * packets > SOCKET_PACKETS:

@@ -166,7 +166,8 @@ def _grid_rows(
 ) -> Iterator[dict[str, object]]:
     """Yield the points of all lines of a plot as dictionaries of Vega-Lite.
 
-    A point has the name of its line, x, value, low, high and basis, and two texts for the tooltip (``at``, ``said``).
+    A point has the name of its line, x, value, low, high and basis. Two texts are for the tooltip: ``at`` has x with
+    its unit, and ``said`` the value with its interval.
     """
     dims = [*others, over]
     labels = [

@@ -86,7 +86,7 @@ def find_probe() -> Path:
 
 
 def check_probe(path: Path, *, longest_s: float = 60.0) -> Probe:
-    """Check an icprobe by running its ``--version`` and ``selfcheck``.
+    """Check an installed icprobe by running ``icprobe --version`` and ``icprobe selfcheck``.
 
     Parameters
     ----------
@@ -286,9 +286,9 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def until_stdin_ends(serve: Sequence[str]) -> list[str]:
-    """Wrap the command ``serve``, an ``icprobe serve``, so that it ends when its standard input ends.
+    """Return a shell command that runs the command ``serve`` (``icprobe serve``) until standard input closes.
 
-    So it ends with the process that started it, even if that process is killed.
+    Standard input also closes if the process that started the command is killed. So no responder is left running.
     """
     return ["sh", "-c", RESPONDER.format(serve=shlex.join(serve))]
 

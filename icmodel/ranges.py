@@ -205,8 +205,8 @@ def requested_goodput(rate_fps: Any, payload_bytes: Any) -> Any:
 
     It is infinite if the rate is infinite.
 
-    A product within `ROUNDING` units in the last place of a whole number is rounded to that number.  So a rate that was
-    computed from a goodput gives the same goodput again.
+    If the product differs from a whole number by at most `ROUNDING` units in the last place (ulp), it is rounded to
+    that number.  So a rate that was computed from a goodput gives the same goodput again.
     """
     import numpy as np  # listing datasets needs no numpy
 

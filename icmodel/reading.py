@@ -380,9 +380,10 @@ class TomlFiles:
         return SourceFile(shown, hashlib.sha256(text.encode()).hexdigest())
 
     def argument(self, name: str, file: SourceFile | None) -> str:
-        """Return the file's name as the argument of a shown command line, such as ``imaging`` or ``own.toml``.
+        """Return the name of a file as it is written in a command line, such as ``imaging`` or ``own.toml``.
 
-        If ``file`` is None, the argument follows from ``name``, the value of the key ``name`` in the file's text.
+        If ``file`` is None, the name is not known. Then ``name``, the value of the key ``name`` in the text, is used,
+        with ``.toml`` unless a bundled file has this name.
         """
         if file is not None:
             return file.name
@@ -457,7 +458,7 @@ def _sound_part(given: Mapping[str, Any], form: Form[D], mistakes: Mistakes) -> 
         try:
             return form.model.model_validate(rest)
         except ValidationError as error:
-            faults = [one for each in own_mistakes(error) for one in faults_of(each, form)]
+            faults = [one for each in independent_mistakes(error) for one in faults_of(each, form)]
         if rest == given:
             rest = deepcopy(rest)
         for fault in faults:
@@ -521,7 +522,7 @@ WRONG_SHAPE = {
 """Advice in errors about a value of the wrong type, by pydantic's name of the problem."""
 
 
-def own_mistakes(error: ValidationError) -> list[ErrorDetails]:
+def independent_mistakes(error: ValidationError) -> list[ErrorDetails]:
     """Remove mistakes that only follow from other mistakes of a document.
 
     If a list has wrong items, it is not reported as too short.  If a key is misspelt, it is not reported as missing.

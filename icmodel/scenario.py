@@ -98,7 +98,7 @@ class ApplicationWork:
             VALID_RANGES[name].check(name, value)
 
     def __bool__(self) -> bool:
-        """Whether the application needs any core time beyond the benchmark programs."""
+        """Whether any of the four times is above 0, so that the application adds work to that of the benchmark."""
         return self != NO_WORK
 
     def sending_s(self, payload_bytes: float) -> float:
@@ -110,7 +110,7 @@ class ApplicationWork:
         return self.recv_s + self.recv_s_per_byte * payload_bytes
 
     def to_dict(self) -> dict[str, float]:
-        """Convert the work to a dict by the parameter names of a question, e.g. ``app_send_s``."""
+        """Convert the work to a dict whose keys are parameters of a question, e.g. ``app_send_s``."""
         return {WORK_PREFIX + field.name: getattr(self, field.name) for field in fields(self)}
 
 

@@ -1,6 +1,6 @@
 """Pools of workers that answer the items of a job: this process, threads, worker processes, or a Dask cluster.
 
-All kinds of workers get the same items in the same order. So they give the same answers in the same order.
+A pool returns the answers in the order of the items. So the result does not depend on the kind of workers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Names of some work of a pool of workers, for error messages.
+    """Words with which error messages describe the work of a pool of workers.
 
     ``whole`` names the whole work, such as ``sweep``; ``piece`` names one item, such as ``block``. ``again`` tells the
     user how to repeat the work.
@@ -102,8 +102,9 @@ class Pool:
         Parameters
         ----------
         make : callable
-            Function that returns the function from an item to its answer. Each process calls ``make`` once, before its
-            first answer. It must be defined at the top level of a module, so that it can be pickled.
+            Function that returns another function, which is then called with each item and returns its answer. Each
+            process calls ``make`` once, before its first answer. ``make`` must be defined at the top level of a module,
+            so that it can be pickled.
         *arguments
             Arguments of ``make``.
         """

@@ -23,7 +23,7 @@ from crash_case import COMMANDS as WRITERS
 from crash_case import content, started
 from fold_case import GOLDEN
 from icmodel.cli import WRONG, main
-from icmodel.documents import alone, write
+from icmodel.documents import write, write_lock
 from icmodel.errors import ClusterError, ReportError, is_disk_error, unwritable
 from icmodel.fits import store
 from icmodel.web.place import listen
@@ -269,13 +269,13 @@ def test_processes_that_write_one_place_leave_one_whole_result(name: str, tmp_pa
 def test_a_place_in_work_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "grid.csv"
     with (
-        alone(path),
+        write_lock(path),
         pytest.raises(ReportError, match=r"another process is writing .*: wait"),
-        alone(path),
+        write_lock(path),
     ):
         pass
     assert list(tmp_path.iterdir()) == []
-    with alone(path):
+    with write_lock(path):
         pass
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from icmodel.dataset import Interconnect, catalogue, load
 from icmodel.interconnects.links import (
-    Carrier,
     Link,
-    carriers,
+    MeasuredLink,
     compared_links,
     measured_choices,
+    measured_links,
     payloads,
     theory_choices,
 )
@@ -18,12 +18,12 @@ from icmodel.tables.wire import Wire
 from icmodel.theory import ethernet
 from icmodel.usecase import derive, load_usecase
 
-KNOWN = tuple(one for name in catalogue() for one in carriers(load(name)))
+KNOWN = tuple(one for name in catalogue() for one in measured_links(load(name)))
 
 
 def measured_at(link: Link) -> set[str]:
     """The datasets that were measured on a link."""
-    return {one.data.id for one in KNOWN if one.at(link)}
+    return {one.data.id for one in KNOWN if one.matches(link)}
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ def test_standard_and_measured_rates_are_rows() -> None:
 
 
 def test_measurements_of_icprobe_are_own() -> None:
-    own = {one.data.id for one in KNOWN if one.own}
+    own = {one.data.id for one in KNOWN if one.by_icprobe}
     assert own == {"lab-1g-2026"}
 
 
 def test_an_unknown_kind_of_link_has_no_row() -> None:
-    loopback: list[Carrier] = [one for one in KNOWN if one.link.kind == "loopback"]
+    loopback: list[MeasuredLink] = [one for one in KNOWN if one.link.kind == "loopback"]
     assert loopback
     assert compared_links(loopback) == compared_links(())
 
@@ -77,9 +77,9 @@ def test_an_unknown_kind_of_link_has_no_row() -> None:
 # --- choices: the candidates that nobody has to write follow the rule that is told ----------------
 
 
-def carrier(name: str) -> Carrier:
+def measured_link(name: str) -> MeasuredLink:
     """Link of a dataset at its default options."""
-    return next(carriers(load(name)))
+    return next(measured_links(load(name)))
 
 
 def test_payloads_are_the_largest_the_largest_aligned_one_packet_and_the_fastest() -> None:
@@ -96,7 +96,7 @@ def test_without_measured_sizes_payloads_range_up_to_the_greatest_of_udp() -> No
 
 def test_samples_go_in_frames_of_one_connection_and_at_the_distance_of_the_use_case() -> None:
     case = load_usecase("motion-control")
-    found = measured_choices(case, derive(case), carrier("ethernet-10g-2012"), ("tcp",))
+    found = measured_choices(case, derive(case), measured_link("ethernet-10g-2012"), ("tcp",))
     for one in found:
         assert one.scenarios["sample"].payload_bytes == 800
         assert one.scenarios["set-point"].payload_bytes == 8
@@ -107,7 +107,7 @@ def test_samples_go_in_frames_of_one_connection_and_at_the_distance_of_the_use_c
 
 def test_a_stated_goodput_and_the_switches_are_those_of_the_default_candidate() -> None:
     case = load_usecase("imaging")
-    found = measured_choices(case, derive(case), carrier("ethernet-10g-2012"), ("tcp",))
+    found = measured_choices(case, derive(case), measured_link("ethernet-10g-2012"), ("tcp",))
     assert {one.scenarios["control"].payload_bytes for one in found} == {64}
     assert {one.scenarios["picture"].switches for one in found} == {1}
     assert {one.scenarios["picture"].payload_bytes for one in found} >= {65535, 1448}
@@ -116,7 +116,7 @@ def test_a_stated_goodput_and_the_switches_are_those_of_the_default_candidate() 
 def test_each_mixture_of_protocols_is_a_choice() -> None:
     case = load_usecase("motion-control")
     found = measured_choices(
-        case, derive(case), carrier("rapidio-tsi721"), ("dma-write", "window-read")
+        case, derive(case), measured_link("rapidio-tsi721"), ("dma-write", "window-read")
     )
     mixtures = {tuple(one.protocol for one in c.scenarios.values()) for c in found}
     assert len(mixtures) == 4
@@ -125,7 +125,7 @@ def test_each_mixture_of_protocols_is_a_choice() -> None:
 
 def test_another_line_rate_applies_to_every_stream() -> None:
     case = load_usecase("imaging")
-    found = measured_choices(case, derive(case), carrier("ethernet-10g-2012"), ("udp",), 25e9)
+    found = measured_choices(case, derive(case), measured_link("ethernet-10g-2012"), ("udp",), 25e9)
     rates = {one.scenario().line_rate_bps for c in found for one in c.scenarios.values()}
     assert rates == {25e9}
 

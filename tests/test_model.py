@@ -42,13 +42,13 @@ TABLE_8_1: dict[str, Any] = {
 
 def test_a_prediction_is_explained_when_it_is_asked_why(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    of_metric, law = Explanation.of_metric, Model(CENTRAL)
+    estimate_field, law = Explanation.estimate_field, Model(CENTRAL)
 
     def counted(self: Explanation, name: str, part: str) -> object:
         asked.append(f"{name} {part}")
-        return of_metric(self, name, part)
+        return estimate_field(self, name, part)
 
-    monkeypatch.setattr(Explanation, "of_metric", counted)
+    monkeypatch.setattr(Explanation, "estimate_field", counted)
     told = law.predict(**TABLE_8_1)
     assert told.goodput_bps.value == float(told["goodput_bps"]) == 3_512_676_000
     assert (told.bottleneck, asked) == ("request", [])

@@ -28,7 +28,7 @@ from icmodel.dataset.rows import AXES
 from icmodel.dataset.write import ID_PATTERN
 from icmodel.documents import write
 from icmodel.errors import DatasetError, Fault, Mistakes, ReportError
-from icmodel.reading import own_mistakes, read_file
+from icmodel.reading import independent_mistakes, read_file
 
 NUMBERED = AXES[1:]
 """Columns of points.csv that dataset.toml may explain under [axes], besides the option axes."""
@@ -107,7 +107,7 @@ def check_document(document: Mapping[str, object], path: Path, toml: str = "") -
         DatasetDocument.model_validate(document)
     except ValidationError as error:
         mistakes = Mistakes(str(path), toml)
-        for problem in own_mistakes(error):
+        for problem in independent_mistakes(error):
             mistakes.add(Fault(_sentence(problem), problem["loc"]))
         mistakes.refuse(DatasetError)
 
@@ -124,10 +124,13 @@ def _sentence(problem: ErrorDetails) -> str:
 
 
 def _check_names(data: Dataset) -> None:
-    """Raise DatasetError if a name in dataset.toml does not occur in points.csv, or the id is not the folder's name.
+    """Raise DatasetError if the names in dataset.toml do not match the folder or points.csv.
 
-    These names are those of columns in [axes], of option values in [fabrics], and of protocols in [[absences]].  The
-    held-out runs are read too, which raises DatasetError if they are damaged.
+    - The id must be the name of the folder.
+    - The keys of [axes] must be columns of points.csv.
+    - The option values in [fabrics], and the protocols in [[absences]], must occur in rows of points.csv.
+
+    The held-out runs are read too, which raises DatasetError if they are damaged.
     """
     path = data.folder / "dataset.toml"
     folder = data.folder.resolve().name
@@ -216,7 +219,7 @@ class AxisEntry(Part):
     """Table [axes.COLUMN] of dataset.toml: the meaning of a column of points.csv.
 
     An option axis (an additional column, such as a socket option) also has a default: the value that applies if a
-    request names none.  An empty default stands for rows without a value.
+    request names none.  If the default is empty, such a request uses the rows whose cell is empty.
     """
 
     meaning: Text

@@ -181,7 +181,7 @@ class Dataset:
 
     @property
     def whose(self) -> str:
-        """Note for users: the numbers are those of the measuring program, without the work of another application."""
+        """Note for users: the numbers contain the work of the measuring program, not that of the user's application."""
         tool = self.document.get("tool")
         name = str(tool.get("name", "")) if isinstance(tool, dict) else ""
         return (
@@ -266,7 +266,7 @@ class Dataset:
 
     @property
     def reference(self) -> str:
-        """Name of the dataset for commands: its bundled name, or the name of its folder."""
+        """Name of the dataset in command lines: the id of a bundled dataset, otherwise the name of the folder."""
         return self.id if self.folder == shipped("data") / self.id else self.folder.name
 
     @property
@@ -282,8 +282,8 @@ class Dataset:
     def select(self, protocol: str, options: Mapping[str, str]) -> tuple[Point, ...]:
         """Return the rows of one protocol with the given options; option axes that are not given take their default.
 
-        If the value of an axis is its default, rows with an empty cell match too.  Otherwise only rows with an equal
-        cell match.
+        A row matches if its cell on each option axis has the given value.  If this value is the default of the axis,
+        rows with an empty cell match too.
 
         Raises
         ------
@@ -316,7 +316,10 @@ class Dataset:
         return {axis: value for axis, value in options if value}
 
     def changed_options(self, options: Mapping[str, str]) -> dict[str, str]:
-        """Return those of the given options whose value is not the default, or whose axis the dataset does not have."""
+        """Return the given options without those that have their default value.
+
+        Options on an axis that the dataset does not have are kept.
+        """
         return {
             axis: value
             for axis, value in options.items()
@@ -626,7 +629,10 @@ def coverage_text(sha256: str, variants: Mapping[str, Kinds]) -> str:
 
 
 def least_held(kinds: Kinds) -> dict[str, Held]:
-    """Return the lowest coverage of each metric over all kinds of folds, which leave different rows out of the fit."""
+    """Return the lowest coverage of each metric over all kinds of folds (rules for leaving rows out of the fit).
+
+    The coverage is the share of left-out rows inside their predicted intervals.
+    """
     least: dict[str, Held] = {}
     for trial in kinds.values():
         for metric, score in trial["metrics"].items():

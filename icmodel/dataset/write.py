@@ -223,7 +223,7 @@ def _column_order(option_axes: Sequence[str]) -> list[int]:
 def _rows(order: Sequence[int], points: Sequence[Point]) -> list[list[str]]:
     """Sort points, and convert each to the cells of a row.
 
-    ``order`` has the positions in ``Point.options`` in the order of the columns to write; see `_column_order`.
+    ``order`` is the order of the option columns: the first one is ``Point.options[order[0]]``; see `_column_order`.
     """
     placed = [
         point._replace(options=tuple(point.options[place] for place in order)) for point in points

@@ -326,8 +326,8 @@ def interval(metric: str, estimate: Estimate) -> str:
 def _digits(value: float, estimate: Estimate) -> int:
     """Return the number of significant digits with which to show a value that has an interval.
 
-    Half the width of the interval has two significant digits; the value is shown to the same decimal place.  With an
-    interval of ±1.7 µs, 123.46 µs is shown as 123.5 µs: four digits.
+    Half the width of the interval is rounded to two significant digits, and the value to the same decimal place.  With
+    an interval of ±1.7 µs, 123.46 µs is shown as 123.5 µs: four digits.
     """
     half = (estimate.high - estimate.low) / 2
     if not math.isfinite(half):

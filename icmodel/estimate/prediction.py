@@ -47,7 +47,7 @@ class Explanation:
 
 
 class UsedRow(NamedTuple):
-    """One row of a dataset that a prediction used; ``line`` is its line in the file of rows."""
+    """One row of a dataset that a prediction used; ``line`` is its line number in points.csv."""
 
     line: int
     metric: str
@@ -350,7 +350,7 @@ def labelled(answers: Sequence[Mapping[str, Estimate]], dims: tuple[str, ...]) -
     answers : sequence of mappings
         The metrics of each point; a missing metric becomes NaN.
     dims : tuple of str
-        The dimension along which the points lie; empty for a single point.
+        Name of the dimension along which the points lie, such as ``("point",)``; empty for a single point.
     """
     import numpy as np
     import xarray as xr

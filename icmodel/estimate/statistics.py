@@ -26,7 +26,7 @@ _STUDENT = (
 def median(numbers: Iterable[float]) -> float:
     """Return the median of one or more numbers.
 
-    `numpy.median` imports masked arrays, which would slow a short command by a tenth.
+    Unlike `numpy.median`, it does not import masked arrays, which would slow a short command by a tenth.
 
     >>> median([3.0, 1.0, 2.0, 4.0])
     2.5

@@ -27,11 +27,11 @@ from icmodel.errors import ScenarioError
 from icmodel.estimate import Estimate, absent
 from icmodel.interconnects.links import (
     ETHERNET,
-    Carrier,
     Link,
-    carriers,
+    MeasuredLink,
     compared_links,
     measured_choices,
+    measured_links,
     theory_choices,
 )
 from icmodel.interconnects.result import (
@@ -127,7 +127,7 @@ def compare_interconnects(
     file = None if isinstance(usecase, UseCase) else usecase_file(usecase)
     names = catalogue() if datasets is None else datasets
     loaded = [data if isinstance(data, Dataset) else load(data) for data in names]
-    known = tuple(carrier for data in loaded for carrier in carriers(data))
+    known = tuple(link for data in loaded for link in measured_links(data))
     sources = _Sources(case, derived, known, {}, cache)
     rows: list[Row] = []
     if rates_bps is not None and not (rates_bps and all(0 < rate < math.inf for rate in rates_bps)):
@@ -145,17 +145,20 @@ def compare_interconnects(
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """All sources that judge one use case: the datasets ``known``, and theory. Fitted models are kept for reuse."""
+    """All sources that judge one use case: theory, and the datasets of the links ``known``.
+
+    Models are kept, since the next link may need them too.
+    """
 
     case: UseCase
     derived: Derivations
-    known: tuple[Carrier, ...]
+    known: tuple[MeasuredLink, ...]
     models: dict[tuple[str, str], Model]
     cache: bool
 
     def row(self, link: Link) -> tuple[Row, ...]:
         """Judge one link by all its sources, and return its row; empty if no source can judge."""
-        measured = [self.measured(carrier, link) for carrier in self.known if carrier.at(link)]
+        measured = [self.measured(known, link) for known in self.known if known.matches(link)]
         sources = [source for source in measured if source.answers]
         silent = tuple(
             (source.dataset, next((finding.verdict.why for finding in source.result.findings), ""))
@@ -184,15 +187,15 @@ class _Sources:
         others = tuple(source for source in sources if source is not best)
         return (Row(link, best, others, silent),)
 
-    def measured(self, carrier: Carrier, link: Link) -> Source:
+    def measured(self, known: MeasuredLink, link: Link) -> Source:
         """Judge the use case by a dataset that was measured on the link.
 
         The variant is ``hybrid`` if the use case states the application's work, otherwise the dataset's default.
         """
-        ground = MEASURED_HERE if carrier.own else PUBLISHED
+        ground = MEASURED_HERE if known.by_icprobe else PUBLISHED
         works = any(self.case.work(stream.name) for stream in self.case.streams)
-        variant = EXTRAPOLATING if works else carrier.data.default_variant
-        return self.source(carrier, link, ground, variant)
+        variant = EXTRAPOLATING if works else known.data.default_variant
+        return self.source(known, link, ground, variant)
 
     def extrapolated(self, link: Link) -> list[Source]:
         """Judge the use case by extrapolation from another line rate; empty if no dataset can.
@@ -203,33 +206,34 @@ class _Sources:
         if rate is None:
             return []
         near = [
-            (abs(math.log(own / rate)), not carrier.own, -len(carrier.data.points), carrier)
-            for carrier in self.known
-            if (own := carrier.link.line_rate_bps) is not None
-            and carrier.link.kind == link.kind
-            and carrier.on(link)
-            and not carrier.at(link)
+            (abs(math.log(own / rate)), not known.by_icprobe, -len(known.data.points), known)
+            for known in self.known
+            if (own := known.link.line_rate_bps) is not None
+            and known.link.kind == link.kind
+            and known.matching_protocols(link)
+            and not known.matches(link)
         ]
-        for *_, carrier in sorted(near, key=lambda entry: entry[:3]):
-            source = self.source(carrier, link, EXTRAPOLATED, EXTRAPOLATING)
+        for *_, known in sorted(near, key=lambda entry: entry[:3]):
+            source = self.source(known, link, EXTRAPOLATED, EXTRAPOLATING)
             if source.answers:
                 return [source]
         return []
 
-    def source(self, carrier: Carrier, link: Link, ground: str, variant: str) -> Source:
+    def source(self, known: MeasuredLink, link: Link, ground: str, variant: str) -> Source:
         """Judge the use case by one dataset of a link, and return the result of the best candidate.
 
         The candidates are all combinations of protocols, payloads and core counts that `measured_choices` generates.
         ``ground`` is the kind of evidence, one of `GROUNDS`. For the kind ``extrapolated``, all predictions are
         extrapolated from the dataset's line rate to the line rate of the link.
         """
-        data, rate = carrier.data, link.line_rate_bps if ground == EXTRAPOLATED else None
+        data, rate = known.data, link.line_rate_bps if ground == EXTRAPOLATED else None
         key = (str(data.folder), variant)
         if key not in self.models:
             self.models[key] = Model(data, variant, cache=self.cache)
-        choices = measured_choices(self.case, self.derived, carrier, carrier.on(link), rate)
+        protocols = known.matching_protocols(link)
+        choices = measured_choices(self.case, self.derived, known, protocols, rate)
         results = judge_candidates(self.case, choices, self.models[key], self.derived, brief=True)
-        own = carrier.link.line_rate_bps
+        own = known.link.line_rate_bps
         sources = [Source(ground, data.id, variant, own, result) for result in results]
         best = min(sources, key=lambda source: source.order)
         if best.outcome == NOT_MET:

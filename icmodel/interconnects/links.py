@@ -2,7 +2,7 @@
 
 Rules for candidates:
 
-- Payload of a stream of samples: the bytes that one connection sends per cycle, as the use case derives them.
+- Payload of a stream of samples: the bytes that one of its connections sends per cycle, derived from the use case.
 - Payload of a stream with a stated goodput: the payload of the use case's default candidate.
 - If such a payload exceeds the greatest payload of the protocol, the greatest payload is used.
 - Payload of a stream of pictures: several are tried, those that `payloads` returns.
@@ -11,7 +11,7 @@ Rules for candidates:
   states none.
 - Core counts: the least and the greatest measured count, and the count with the greatest measured goodput.
 - Protocols: each protocol of the dataset for each stream, in all combinations.
-- Endpoints: they follow from the devices, as in every evaluation.
+- Endpoints: the devices of the use case that share an interface, counted as in every evaluation.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Carrier:
-    """One link on which a dataset was measured: the options that select the link, and the protocols with rows."""
+class MeasuredLink:
+    """Link on which a dataset was measured: the options that select its rows, and the protocols that have rows."""
 
     data: Dataset
     options: tuple[tuple[str, str], ...]
@@ -79,37 +79,37 @@ class Carrier:
     protocols: tuple[str, ...]
 
     @property
-    def own(self) -> bool:
+    def by_icprobe(self) -> bool:
         """Whether the dataset was measured with icprobe, icmodel's own measuring tool."""
         tool = self.data.document.get("tool")
         return isinstance(tool, dict) and tool.get("name") == "icprobe"
 
-    def on(self, link: Link) -> tuple[str, ...]:
+    def matching_protocols(self, link: Link) -> tuple[str, ...]:
         """Return the protocols of the dataset that match the protocol of a link; empty if none does."""
         return tuple(name for name in self.protocols if link.protocol in (ANY, name))
 
-    def at(self, link: Link) -> bool:
+    def matches(self, link: Link) -> bool:
         """Whether the dataset was measured on a link of this kind and line rate, with this protocol."""
         own, other = self.link.line_rate_bps, link.line_rate_bps
         same = own == other or (
             own is not None and other is not None and math.isclose(own, other, rel_tol=SAME_RATE)
         )
-        return self.link.kind == link.kind and same and bool(self.on(link))
+        return self.link.kind == link.kind and same and bool(self.matching_protocols(link))
 
 
-def carriers(data: Dataset) -> Iterator[Carrier]:
-    """Yield every link on which a dataset was measured; the options of the dataset select the link."""
+def measured_links(data: Dataset) -> Iterator[MeasuredLink]:
+    """Yield every link on which a dataset was measured; each further link belongs to one value of an option."""
     chosen: list[dict[str, str]] = [{}]
     chosen += [
         {axis: value} for axis, value in data.fabrics if value != data.option_defaults.get(axis)
     ]
     for options in chosen:
         protocols = tuple(name for name in data.protocols if data.select(name, options))
-        yield Carrier(data, tuple(options.items()), data.link(options), protocols)
+        yield MeasuredLink(data, tuple(options.items()), data.link(options), protocols)
 
 
 def compared_links(
-    known: Iterable[Carrier], rates_bps: Sequence[float] | None = None
+    known: Iterable[MeasuredLink], rates_bps: Sequence[float] | None = None
 ) -> tuple[Link, ...]:
     """Return the links to compare, standard and measured ones, sorted by kind, protocol and line rate.
 
@@ -118,9 +118,9 @@ def compared_links(
     Parameters
     ----------
     rates_bps : sequence of float, optional
-        Line rates to compare [b/s]; by default all standard and measured rates. Ethernet and RoCE are compared at each
-        given rate that is at least `ANY_RATE`. Links of other kinds are compared if their rate is near a given rate
-        (`NEAR_RATE`).
+        Line rates to compare [b/s]; by default all standard and measured rates. Ethernet is compared at each given
+        rate, RoCE at each given rate from 10 Gb/s up. A link of another kind is compared if its rate differs from a
+        given rate by at most 3 % (`NEAR_RATE`).
     """
     found = {
         Link(kind, rate, protocol)
@@ -128,12 +128,12 @@ def compared_links(
         for protocol in protocols
         for rate in RATES_BPS[kind]
     }
-    for carrier in known:
-        kind, rate = carrier.link.kind, carrier.link.line_rate_bps
+    for measured in known:
+        kind, rate = measured.link.kind, measured.link.line_rate_bps
         for protocol in PROTOCOLS.get(kind, ()):
             link = Link(kind, rate, protocol)
-            if carrier.on(link) and not any(
-                carrier.at(link) for link in found if link.protocol == protocol
+            if measured.matching_protocols(link) and not any(
+                measured.matches(link) for link in found if link.protocol == protocol
             ):
                 found.add(link)
     if rates_bps is not None:
@@ -183,7 +183,7 @@ class Setting:
 def measured_choices(
     case: UseCase,
     derived: Derivations,
-    carrier: Carrier,
+    measured: MeasuredLink,
     protocols: Sequence[str],
     line_rate_bps: float | None = None,
 ) -> tuple[Candidate, ...]:
@@ -191,20 +191,20 @@ def measured_choices(
 
     ``line_rate_bps`` is the target of an extrapolation to another line rate [b/s]; ``None`` without extrapolation.
     """
-    setting = Setting(carrier.options, line_rate_bps, carrier.data.id)
-    rows = {name: carrier.data.select(name, dict(carrier.options)) for name in protocols}
-    wires = {name: Wire(name, carrier.link) for name in protocols}
+    setting = Setting(measured.options, line_rate_bps, measured.data.id)
+    rows = {name: measured.data.select(name, dict(measured.options)) for name in protocols}
+    wires = {name: Wire(name, measured.link) for name in protocols}
     sizes = {name: payloads(rows[name], wires[name].framing) for name in protocols}
-    flowing = [
+    goodputs = [
         (point.value, point.cores)
         for points in rows.values()
         for point in points
         if point.metric == "goodput_bps" and point.cores is not None
     ]
     counts: tuple[int | None, ...] = (None,)
-    if flowing:
-        cores = [count for _, count in flowing]
-        fastest = max(flowing, key=lambda row: row[0])[1]
+    if goodputs:
+        cores = [count for _, count in goodputs]
+        fastest = max(goodputs, key=lambda row: row[0])[1]
         counts = tuple(dict.fromkeys((min(cores), fastest, max(cores))))
     return _candidates(case, derived, wires, sizes, counts, setting)
 
@@ -231,15 +231,15 @@ def payloads(points: Iterable[Point], framing: AnyFraming | None) -> tuple[int, 
     If one of the last three does not exist, the largest payload replaces it.
     """
     rows = [(point.payload_bytes, point) for point in points if point.payload_bytes is not None]
-    flowing = [(size, point) for size, point in rows if point.metric == "goodput_bps"]
-    sizes = [size for size, _ in flowing or rows] or [1, MOST_BYTES]
+    goodputs = [(size, point) for size, point in rows if point.metric == "goodput_bps"]
+    sizes = [size for size, _ in goodputs or rows] or [1, MOST_BYTES]
     least, most = min(sizes), max(sizes)
     full = (
         []
         if framing is None
         else [int(size) for size in framing.aligned_payloads(most) if size >= least]
     )
-    fastest = max(flowing, key=lambda row: row[1].value)[0] if flowing else most
+    fastest = max(goodputs, key=lambda row: row[1].value)[0] if goodputs else most
     return most, full[-1] if full else most, full[0] if full else most, fastest
 
 
@@ -251,7 +251,7 @@ def _candidates(
     counts: Sequence[int | None],
     setting: Setting,
 ) -> tuple[Candidate, ...]:
-    """Generate a candidate for each combination of protocols, payload and core count."""
+    """Generate a candidate for each combination of protocols (one per stream), payload and core count."""
     default = next(
         candidate for candidate in case.candidates if candidate.name == case.default_candidate
     )

@@ -69,7 +69,7 @@ class Source:
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """Protocols of the best candidate, in the order of the use case's streams."""
+        """Protocols of the best candidate, each once, in the order of the use case's streams."""
         return tuple(dict.fromkeys(answer.asked.protocol for answer in self.result.answers))
 
     @property
@@ -127,7 +127,7 @@ class Source:
 
     @property
     def answers(self) -> bool:
-        """Whether the source (a dataset or theory) predicts a value, not only a bound, for any requirement."""
+        """Whether the source (a dataset or theory) has a value, not only a bound, for at least one requirement."""
         return any(not finding.verdict.estimate.absent for finding in self.result.findings)
 
     @property
@@ -199,7 +199,10 @@ class Row:
 
     @property
     def decisive(self) -> Finding:
-        """Finding that decides the row; if theory refutes the link, the finding of theory."""
+        """Finding (a judged requirement) that decides the row.
+
+        If theory refutes the link, it is the finding of theory.
+        """
         sources = (self.source, *self.others)
         refuting = [source for source in sources if source.ground == THEORY and self.refuted]
         return next(iter(refuting), self.source).decisive

@@ -59,9 +59,9 @@ class Answered(NamedTuple):
 def answered(
     law: Law, prepared: Prepared, q: Questions, wanted: Collection[str], *, intervals: bool
 ) -> Answered:
-    """Answer a block of questions by a law (rules of a model variant), with or without intervals.
+    """Predict the metrics ``wanted`` for a block of questions by a law (rules of a model variant).
 
-    Each interval contains its value and is not below 0.
+    With ``intervals``, each metric also has the low and the high end of its interval: 0 <= low <= value <= high.
     """
     query = TableQuery(prepared.tables, q, intervals=intervals)
     if q.work is not None and law.paced is not None:
@@ -85,9 +85,9 @@ def answered(
 
 
 def in_overload(law: Law, over: Prepared, answer: Answered) -> Bools:
-    """Mask (n,) of questions to answer from rows that were measured in overload (request above capacity).
+    """Mask (n,) of questions that are answered from rows measured in overload (request above capacity).
 
-    ``over`` holds the look-up tables of these rows.
+    ``over`` holds the look-up tables made from these rows.  No question is marked if the law has no overload rows.
     """
     if law.overload is None:
         return np.zeros(len(answer.query.q), dtype=bool)
@@ -108,7 +108,8 @@ def bottleneck(q: Questions, flow: Flow, cpu_send: Floats) -> Codes:
     flow : Flow
         Goodput, loss and load of each question's stream.
     cpu_send : array
-        Utilisation of the sender's cores that the stream needs.  It may exceed 1, and is NaN if unknown.
+        Utilisation of the sender's cores, (n,), that sending the full request needs.  Above 1, the cores are too few;
+        NaN is unknown.
     """
     capacity, goodput = flow.capacity_bps[VALUE], flow.goodput_bps[VALUE]
     not_achieved = flow.not_achieved[VALUE]
@@ -194,7 +195,11 @@ def needed(data: Dataset, metrics: Collection[str] | None) -> frozenset[str] | N
 
 
 def no_metric(data: Dataset, metric: str) -> str:
-    """Make the error message for a metric that the dataset lacks; it lists the metrics of the dataset."""
+    """Make the error message for a metric without rows at the question's options.
+
+    If the metric has rows with other options, the message names the command that lists these rows.  Otherwise, it
+    lists the metrics of the dataset.
+    """
     if metric in data.metrics:
         return (
             f"{data.id} has {metric} at other options only: `icmodel datasets points {data.id} "

@@ -38,7 +38,7 @@ class TableCache:
         self.placer = lru_cache(maxsize=64)(self.make_placer)
         self._for_hosts = lru_cache(maxsize=16)(self.make_for_hosts)
 
-    def own_options(self, options: Options) -> Options:
+    def non_default_options(self, options: Options) -> Options:
         """Remove options that have their default value, so that equal questions share tables."""
         return Options(self.data.changed_options(options)) if options else options
 
@@ -47,7 +47,7 @@ class TableCache:
     def prepare(self, request: TableRequest) -> Prepared:
         """Make the look-up tables for the protocols, options and metrics of a request.
 
-        ``prepared`` is this method with a cache.
+        Callers use ``prepared``, which caches the results of this method.
 
         Raises
         ------
@@ -70,15 +70,15 @@ class TableCache:
     def prepare_overload(self, request: TableRequest) -> Prepared | None:
         """Make the look-up tables for questions whose request exceeds the capacity.
 
-        The result is None if the law (the rules of the model variant) has no special tables for them. ``overload`` is
-        this method with a cache.
+        The result is None if the law (the rules of the model variant) has no special tables for them. Callers use
+        ``overload``, which caches the results of this method.
         """
         return None if self.law.overload is None else self.law.overload.law.prepare(request)
 
     def make_placer(self, request: TableRequest) -> Placer:
         """Make the `Placer`, which converts questions to indices into the look-up tables of a request.
 
-        ``placer`` is this method with a cache.
+        Callers use ``placer``, which caches the results of this method.
         """
         prepared = self.prepared(request)
         return Placer(prepared.tables, self.domains(request, prepared))
@@ -86,7 +86,9 @@ class TableCache:
     # --- domain -------------------------------------------------------------------------------
 
     def make_domain(self, protocol: str, options: Options) -> ProtocolDomain:
-        """Find the questions that the rows of a protocol can answer; ``domain`` is this method with a cache.
+        """Find the domain of a protocol: which core counts, switches, endpoints and cable lengths its rows can answer.
+
+        Callers use ``domain``, which caches the results of this method.
 
         Raises
         ------
@@ -100,7 +102,10 @@ class TableCache:
         return protocol_domain(protocol, rows.points, self.data.link(options))
 
     def domains(self, request: TableRequest, prepared: Prepared) -> Domains:
-        """Domains of a request's protocols, together as arrays; a protocol's domain is what its rows can answer."""
+        """Return the domains of a request's protocols as arrays, with one element for each protocol.
+
+        The domain of a protocol is the set of questions that its rows can answer.
+        """
         every = [self.domain(name, request.options) for name in request.protocols]
         return Domains(every, prepared.tables.axes.cores)
 
@@ -114,21 +119,21 @@ class TableCache:
         Raises
         ------
         OutOfDomain
-            If the law or the dataset does not support other hosts or another link.
+            If the variant or the dataset does not support another CPU clock or line rate.
         """
         if problem := self.hosts_problem(hosts, options):
             raise OutOfDomain(problem)
-        return self if is_own(self.data, hosts, options) else self._for_hosts(hosts)
+        return self if matches_dataset(self.data, hosts, options) else self._for_hosts(hosts)
 
     def make_for_hosts(self, hosts: Hosts) -> TableCache:
-        """Make the cache of look-up tables for other hosts or another link; check `hosts_problem` first."""
+        """Make the cache of look-up tables for another CPU clock or line rate; check `hosts_problem` first."""
         assert self.law.for_hosts is not None  # hosts_problem checks it
         data, law = self.law.for_hosts(hosts)
         return TableCache(data, self.variant, law)
 
     def hosts_problem(self, hosts: Hosts, options: Options = NO_OPTIONS) -> str:
         """Reason why this variant cannot predict another CPU clock or line rate; empty if it can."""
-        if is_own(self.data, hosts, options):
+        if matches_dataset(self.data, hosts, options):
             return ""
         if self.law.for_hosts is not None:
             if hosts.line_rate_bps is not None and self.data.interconnect.line_rate_bps is None:
@@ -158,11 +163,11 @@ class TableCache:
         )
 
 
-def is_own(data: Dataset, hosts: Hosts, options: Options) -> bool:
+def matches_dataset(data: Dataset, hosts: Hosts, options: Options) -> bool:
     """Whether the requested line rate and CPU clock equal those of the dataset.
 
-    ``options`` matter since a dataset may have several links, selected by options.  A line rate that is not set counts
-    as equal.
+    If no line rate is requested, the line rates count as equal.  A dataset may have several links: ``options`` select
+    the link whose line rate is compared.
     """
     own_rate = hosts.line_rate_bps in (None, data.link(options).line_rate_bps)
     return own_rate and hosts.cpu_clock_ratio == 1.0

@@ -48,7 +48,8 @@ class ProtocolDomain(NamedTuple):
     core counts of all metrics.  ``other_cores`` are the core counts at which only other metrics were measured.
 
     ``least_switches`` and ``most_switches`` bound the number of switches.  ``distance`` tells whether another cable
-    length can be predicted, and ``sharing`` whether several endpoints can share the interface, which needs a goodput.
+    length can be predicted.  ``sharing`` tells whether the protocol has goodput rows, so that the goodput can be
+    divided among several endpoints at the interface.
     """
 
     protocol: str
@@ -273,7 +274,7 @@ def of_protocol(numbers: NDArray[Number], protocol: Ints) -> NDArray[Number]:
     """Look up a number for each of n questions by its protocol: ``numbers[protocol]``, array (n,).
 
     ``numbers`` has one number for each protocol, and ``protocol`` (n,) the index of each question's protocol.  If there
-    is only one protocol, ``numbers`` itself is returned, array (1,).
+    is only one protocol, the result is ``numbers`` itself, array (1,), which broadcasts to all questions.
     """
     return numbers if len(numbers) == 1 else numbers.take(protocol)
 
@@ -284,9 +285,9 @@ def of_protocol(numbers: NDArray[Number], protocol: Ints) -> NDArray[Number]:
 class Placed(NamedTuple):
     """Block of n questions, converted for look-ups in tables.
 
-    ``limiting`` has the values of the parameters in `LIMITING`, NaN if left out.  Two masks (n,) mark questions that
-    need special treatment: ``too_large`` marks payloads above the limit of the protocol, and ``other_cores`` core
-    counts at which the goodput was not measured.
+    ``limiting`` has the values (n,) of parameters that a dataset may be unable to predict, such as the number of
+    switches; NaN if left out.  Two masks (n,) mark questions that need special treatment: ``too_large`` marks payloads
+    above the limit of the protocol, and ``other_cores`` core counts at which the goodput was not measured.
     """
 
     questions: Questions
@@ -317,7 +318,7 @@ class Placer:
         """Theory of frames for all payloads from 0 B to ``width`` - 1 B: array (5, protocols × ``width``).
 
         The first axis has the columns of `Frames`, such as the wire time. The second has all payloads of the first
-        protocol, then of the second, and so on. The payload of 0 B has the values of 1 B.
+        protocol, then of the second, and so on. No question has a payload of 0 B; its column repeats that of 1 B.
         """
         count = len(self.tables.wires)
         payload = np.tile(np.arange(self.width, dtype=float), count)
@@ -406,7 +407,7 @@ def columns_of(scenario: Scenario, protocols: tuple[str, ...]) -> dict[str, Colu
 
 
 def float_column(columns: Mapping[str, Column], name: str, size: int) -> Floats:
-    """Values of one parameter for all questions as floats, (size,); if it has no column, its default for each."""
+    """Values of one parameter as floats, array (size,); if the parameter has no column, all are its default."""
     if name in columns:
         return columns[name].astype(np.float64, copy=False)
     return np.full(size, DEFAULTS[name])

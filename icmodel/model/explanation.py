@@ -35,7 +35,9 @@ def prediction(scenario: Scenario, variant: str, answer: Answered) -> Prediction
     """Make the Prediction of one question from its answer; bases, rows and texts are computed on first use."""
     explanation = Explanation(scenario, variant, answer)
     metrics = {
-        name: Estimate.later(partial(explanation.of_metric, name), value=value, low=low, high=high)
+        name: Estimate.later(
+            partial(explanation.estimate_field, name), value=value, low=low, high=high
+        )
         for name, (value, low, high) in explanation.ends.items()
     }
     return Prediction.later(
@@ -70,16 +72,16 @@ class Explanation:
         return self.answer.law.bases(self.query, self.flow)
 
     @cached_property
-    def reads(self) -> Mapping[str, Sequence[tuple[int, Sequence[int]]]]:
+    def lookups(self) -> Mapping[str, Sequence[tuple[int, Sequence[int]]]]:
         """Map each metric to its table look-ups, each with its basis (index into `BASES`) and its dataset rows."""
         return self.used.used(self.query, self.answer.columns)
 
     def rows_of(self, name: str) -> set[int]:
         """Indices of the dataset rows used for a metric."""
-        return {row for _, near in self.reads[name] for row in near}
+        return {row for _, near in self.lookups[name] for row in near}
 
-    def of_metric(self, name: str, part: str) -> object:
-        """Return one field of a metric's Estimate; ``part`` is its name: ``bases``, ``basis`` or ``why``."""
+    def estimate_field(self, name: str, part: str) -> object:
+        """Return the field ``part`` of a metric's Estimate: ``bases``, ``basis`` (the weakest of them) or ``why``."""
         if name not in self.present:
             return {"bases": (), "basis": "", "why": self.absence(name)}[part]
         bases = self.bases(name)
@@ -93,10 +95,10 @@ class Explanation:
 
         A dataset row, a table look-up (such as an interpolation) and a rule of the model each contribute their basis.
         """
-        reads = self.reads[name]
+        lookups = self.lookups[name]
         codes = {CODES[self.data.points[row].basis] for row in self.rows_of(name)}
-        codes.update([code for code, near in reads if near])
-        if any(len(near) > 1 for _, near in reads):
+        codes.update([code for code, near in lookups if near])
+        if any(len(near) > 1 for _, near in lookups):
             codes.add(INTERPOLATED)
         rules = self.used.rules
         rule = int(rules[name][0]) if name in rules else 0
@@ -114,14 +116,14 @@ class Explanation:
 
     @property
     def bounds(self) -> Mapping[str, float]:
-        """Upper bounds of the goodput [b/s]."""
+        """Upper bounds of the goodput [b/s] by name, such as ``request`` and ``wire``."""
         return FrozenMapping(dict(self.answer.law.bounds(self.query, self.flow)))
 
     @property
     def terms(self) -> Mapping[str, float]:
-        """Parts of the mean latency [s]: serialisation, propagation, switches and software stack.
+        """Parts that add up to the mean latency [s]: serialisation, propagation, switches, and the rest as ``stack``.
 
-        Empty if the dataset has no one-way latency.
+        The stack is operating system, driver, network card and PCIe.  Empty if the dataset has no one-way latency.
         """
         if "latency_mean_s" not in self.present or "latency_mean_s" not in self.tables.metrics:
             return FrozenMapping({})
@@ -138,7 +140,7 @@ class Explanation:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the whole prediction."""
+        """Sentences on assumptions and limits of the whole prediction, not of a single metric."""
         return tuple(self._notes())
 
     # --- texts --------------------------------------------------------------------------------
@@ -170,7 +172,7 @@ class Explanation:
         return f"{data.id} has no {name} of {scenario.protocol} at this load"
 
     def extrapolation(self, name: str, rows: Sequence[int]) -> str:
-        """Reason why a metric is ``extrapolated``: the axis, and the distance from the measured range."""
+        """Reason why a metric is ``extrapolated``: the parameter outside the measured range, and how far outside."""
         if instead := self.answer.prepared.instead.get(self.scenario.protocol):
             return instead
         follows = name in (*BY_FLOW, "frames_per_s")
@@ -230,7 +232,10 @@ class Explanation:
             )
 
     def _table(self, name: str) -> str | None:
-        """Name of the look-up table of a metric; ``None`` if the metric has no table."""
+        """Name of the look-up table from which a metric is predicted; ``None`` if there is no such table.
+
+        A metric that is computed from another one has the other's table: ``cpu_send`` for ``cpu_send_cores``.
+        """
         metrics = self.tables.metrics
         if name in ("goodput_bps", "frames_per_s") and (name in BY_FLOW or name not in metrics):
             return self.answer.law.goodput

@@ -76,20 +76,20 @@ def answer_columns(
     only, used = needed(data, batch.metrics), questions.used_protocols(data.protocols)
     extend = batch.outside == "extrapolate"
     answered_groups = 0
-    for cache, options, where in groups:
+    for cache, options, indices in groups:
         prepared: Prepared | None = None
         for protocols in (used, data.protocols):  # use the first set of protocols that has rows
-            request = TableRequest(cache.own_options(options), protocols, extend, only)
+            request = TableRequest(cache.non_default_options(options), protocols, extend, only)
             with suppress(OutOfDomain):
                 prepared = cache.prepared(request)
                 break
         if prepared is None:  # no rows at these options; other groups may have rows
-            output.refused[... if where is None else where] = True
+            output.refused[... if indices is None else indices] = True
             continue
         answered_groups += 1
-        cleared = len(groups) > 1 or bool(output.refused.any())
-        output.allocate(predicted(prepared.every_metric), prepared.named, cleared=cleared)
-        _Worker(cache, request, prepared, questions, output).run(where)
+        partly = len(groups) > 1 or bool(output.refused.any())
+        output.allocate(predicted(prepared.every_metric), prepared.named, partly=partly)
+        _Worker(cache, request, prepared, questions, output).run(indices)
     if (batch.outside != "nan" and output.refused.any()) or (
         len(questions) and not answered_groups
     ):
@@ -244,30 +244,30 @@ def broadcast(values: Mapping[str, object]) -> Broadcast:
 def _groups(
     model: TableCache, questions: QuestionTable, output: Output
 ) -> Iterator[tuple[TableCache, Options, Ints | None]]:
-    """Group the questions that share look-up tables, and yield each group: cache of tables, options, and indices.
+    """Group the questions that share look-up tables; yield the table cache, options and indices of each group.
 
-    The indices tell which questions belong to the group; ``None`` means all.  Questions with a line rate, a CPU clock
-    or work of the application that the variant does not support are marked as refused in ``output``.
+    Indices ``None`` mean all questions.  Questions with a line rate, a CPU clock or work of the application that the
+    variant does not support are in no group; they are marked as refused in ``output``.
     """
     with_work = np.zeros(1, dtype=bool)
     if model.work_problem():
         with_work = adds_work(questions.columns)
-    for hosts, there in host_groups(questions):
+    for hosts, indices in host_groups(questions):
         if with_work.any():
             output.refused |= with_work
             without = np.flatnonzero(~with_work)
-            there = without if there is None else np.intersect1d(there, without)
-            if not len(there):
+            indices = without if indices is None else np.intersect1d(indices, without)
+            if not len(indices):
                 continue
-        for options, where in _option_groups(model.data, questions, there):
+        for options, group in _option_groups(model.data, questions, indices):
             try:
-                yield model.for_hosts(hosts, options), options, where
+                yield model.for_hosts(hosts, options), options, group
             except OutOfDomain:
-                output.refused[... if where is None else where] = True
+                output.refused[... if group is None else group] = True
 
 
 def host_groups(questions: QuestionTable) -> Iterator[tuple[Hosts, Ints | None]]:
-    """Group the questions by line rate and CPU clock, and yield each group: hosts, and indices of the questions.
+    """Group the questions by line rate and CPU clock; yield both (as `Hosts`) and the indices of each group.
 
     Indices ``None`` mean all questions.
     """
@@ -287,16 +287,16 @@ def host_groups(questions: QuestionTable) -> Iterator[tuple[Hosts, Ints | None]]
 
 
 def _option_groups(
-    data: Dataset, questions: QuestionTable, there: Ints | None
+    data: Dataset, questions: QuestionTable, indices: Ints | None
 ) -> Iterator[tuple[Options, Ints | None]]:
-    """Group the questions at the indices ``there`` by options, and yield each group: options, and indices.
+    """Group the questions with the given indices by options; yield the options and indices of each group.
 
     Indices ``None`` mean all questions.
     """
     fixed = {name: v for name, v in questions.options.items() if isinstance(v, str)}
     coded = {name: v for name, v in questions.options.items() if not isinstance(v, str)}
     if not coded:
-        yield Options(fixed), there
+        yield Options(fixed), indices
         return
     for name, value in coded.items():
         if name not in data.option_axes:
@@ -309,45 +309,45 @@ def _option_groups(
             name: data.option_values(name)[code]
             for name, code in zip(coded, combination, strict=True)
         }
-        where = np.flatnonzero(inverse.reshape(-1) == k)
-        if there is not None:
-            where = np.intersect1d(where, there, assume_unique=True)
-        if len(where):
-            yield Options({**fixed, **values}), where
+        group = np.flatnonzero(inverse.reshape(-1) == k)
+        if indices is not None:
+            group = np.intersect1d(group, indices, assume_unique=True)
+        if len(group):
+            yield Options({**fixed, **values}), group
 
 
 # --- blocks ---------------------------------------------------------------------------------------
 
 
 class Output:
-    """Result of `predict_many` while it is computed: one column per metric, and the mask of refused questions."""
+    """Result of `predict_many` while it is computed: columns of answers, and the mask of refused questions."""
 
     def __init__(self, data: Dataset, batch: BatchOptions, size: int) -> None:
         self.data, self.batch, self.size = data, batch, size
         self.columns: dict[str, NDArray[np.generic]] = {}
         self.refused = np.zeros(size, dtype=bool)
 
-    def allocate(self, every: Sequence[str], written: Sequence[str], *, cleared: bool) -> None:
+    def allocate(self, known: Sequence[str], written: Sequence[str], *, partly: bool) -> None:
         """Make a column for each wanted metric that has none yet.
 
         Parameters
         ----------
-        every : sequence of str
-            All known metrics; a wanted metric must be one of them.
+        known : sequence of str
+            All metrics that can be predicted. A wanted metric that is not one of them raises OutOfDomain.
         written : sequence of str
-            Metrics that the next answers will write. A column of any other metric is filled with NaN.
-        cleared : bool
-            Whether to fill every new column with NaN, since answers may be written to only a part of the questions.
+            Metrics whose columns the next answers fill. Columns of other metrics are filled with NaN here.
+        partly : bool
+            Whether the next answers fill only some rows of these columns. If so, they are filled with NaN first.
         """
         for metric in self.batch.metrics or ():
-            if metric not in (*every, BOTTLENECK):
+            if metric not in (*known, BOTTLENECK):
                 raise OutOfDomain(no_metric(self.data, metric))
-        for name in self.batch.metrics or (*every, BOTTLENECK):
+        for name in self.batch.metrics or (*known, BOTTLENECK):
             if name == BOTTLENECK:
                 self.columns.setdefault(name, np.full(self.size, UNKNOWN, dtype=np.int8))
             elif name not in self.columns:
                 for ending in self.batch.endings:
-                    unwritten = cleared or name not in written
+                    unwritten = partly or name not in written
                     empty = np.full(self.size, np.nan) if unwritten else np.empty(self.size)
                     self.columns[name + ending] = empty
                 if self.batch.intervals:
@@ -406,17 +406,17 @@ class _Worker:
         self.wanted = self.metrics | ({BOTTLENECK} & output.columns.keys())
         self.block = BLOCK // len(output.batch.endings)
 
-    def run(self, where: Ints | None) -> None:
+    def run(self, indices: Ints | None) -> None:
         """Answer all questions, or the questions at the given indices, with the wanted number of threads."""
-        count = self.output.size if where is None else len(where)
+        count = self.output.size if indices is None else len(indices)
         if count > self.block:
             _keep_memory()
         most = self.output.batch.threads or os.cpu_count() or 1
         block = even_block(count, self.block, most)
         pieces: list[Piece] = [
             slice(start, min(start + block, count))
-            if where is None
-            else where[start : start + block]
+            if indices is None
+            else indices[start : start + block]
             for start in range(0, count, block)
         ]
         threads = min(most, len(pieces))

@@ -42,16 +42,18 @@ If the dataset has no rule for one of them, `Model.fit_question` leaves it out.
 
 
 class Model:
-    """The interconnect model of IC2012 §7 on a dataset; predicts goodput, latency, loss and CPU of a stream.
+    """Interconnect model on a dataset: predicts goodput, latency, loss and CPU of a stream.
+
+    The model is that of the thesis *High speed local area interconnects* (2012), §7, cited as IC2012.
 
     Parameters
     ----------
     data : Dataset or str or path
         A dataset, the name of a bundled dataset, or the folder of another dataset.
     variant : "corrected", "appendix-h" or "hybrid", optional
-        ``appendix-h`` follows the original's pseudo-code to the letter wherever the code can be executed.
-        ``corrected`` corrects the errata that the background page lists.  ``hybrid`` uses the laws of
-        ``corrected`` on curves fitted to all rows.  The default is the dataset's default variant.
+        ``appendix-h`` follows the pseudo-code in IC2012's appendix H to the letter, as far as it can be executed.
+        ``corrected`` corrects the errors of IC2012 (errata) that the background page lists.  ``hybrid`` uses the rules
+        of ``corrected`` on curves fitted to all rows.  The default is the dataset's default variant.
     watch : callable, optional
         Progress callback for the fits of ``hybrid``.  It receives the number of finished fits and the number of
         all fits.
@@ -213,7 +215,7 @@ class Model:
         return prediction(scenario, self.variant, self._answer(cache, request, scenario))
 
     def question(
-        self, keywords: Mapping[str, object], own: tuple[str, ...] = ()
+        self, keywords: Mapping[str, object], others: tuple[str, ...] = ()
     ) -> dict[str, object]:
         """Check the names of a question's keywords; if no protocol is given, add the dataset's default protocol.
 
@@ -221,15 +223,16 @@ class Model:
         ----------
         keywords : mapping
             Keywords of `predict`, `predict_many` or `icmodel.sweep`.
-        own : tuple of str
-            Further keywords of the calling function, which an error may suggest.
+        others : tuple of str
+            Keywords of the calling function that are not part of the question.  An error for a misspelt keyword may
+            suggest them.
 
         Raises
         ------
         ScenarioError
             If a keyword is neither a parameter of a question nor an option axis of the dataset.
         """
-        known = (*words.PARAMETERS, *self.data.option_axes, *own)
+        known = (*words.PARAMETERS, *self.data.option_axes, *others)
         for name in keywords:
             if name not in known:
                 raise ScenarioError(
@@ -305,7 +308,7 @@ class Model:
                 f"{', '.join(self.data.protocols)}"
             )
         tables, found = self._tables, dict[str, str]()
-        options = tables.own_options(scenario.options)
+        options = tables.non_default_options(scenario.options)
         domain = tables.domain(scenario.protocol, options)
         if scenario.hosts != Hosts():
             for name in ("line_rate_bps", "cpu_clock_ratio"):
@@ -358,12 +361,15 @@ class Model:
         OutOfDomain
             If the dataset does not have an option.
         """
-        return self._tables.domain(protocol, self._tables.own_options(Options(options))).cores
+        return self._tables.domain(
+            protocol, self._tables.non_default_options(Options(options))
+        ).cores
 
     def rows(self, protocol: str, options: Mapping[str, str]) -> Rows:
         """Find the dataset rows from which a protocol is predicted at given options.
 
-        If rows with other options are used, the result also has the reason.
+        If the dataset has no rows at these options, a variant may use rows with other options; ``substituted`` of the
+        result is a sentence that says so.
 
         Raises
         ------
@@ -389,7 +395,7 @@ class Model:
         return bits + (distance or 0.0) * (link.propagation_s_per_m or 0.0) + switches
 
     def packets(self, scenario: Scenario) -> int:
-        """Number of packets of a frame that is sent alone; 1 if the dataset's interconnect has no theory."""
+        """Number of packets of a frame that is sent alone; 1 if theory does not cover the kind of interconnect."""
         return int(self._wire(scenario).packets(np.array([float(scenario.payload_bytes)]))[0])
 
     def greatest_goodput_bps(self, scenario: Scenario) -> float | None:

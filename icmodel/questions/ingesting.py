@@ -79,7 +79,10 @@ class DatasetOptions:
         )
 
     def about(self, command: str) -> About:
-        """Return the description of the new dataset, made by the command line ``command``."""
+        """Return the description of the new dataset, such as title, licence and link.
+
+        The dataset also stores ``command``, the command line that makes it again.
+        """
         variant = self.default_variant or About().default_variant
         check_variant(variant)
         return About(

@@ -43,9 +43,9 @@ def answer(
     extrapolate: bool = False,
     metrics: tuple[str, ...] | None = None,
 ) -> tuple[Prediction, str]:
-    """Answer a question in texts. Return the prediction, and a line with the solved value.
+    """Answer a question whose parameters are texts. Return the prediction, and a sentence with the solved value.
 
-    Without a parameter to solve for, the line is empty.
+    The sentence is empty if ``extras`` names no parameter to solve for.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def answer_columns(
 ) -> list[Column]:
     """Answer the question for each combination of dataset, protocol and variant.
 
-    A dataset without any of ``protocols`` answers for its default protocol.
+    If a dataset has none of ``protocols``, it answers for its default protocol.
 
     Parameters
     ----------
@@ -206,7 +206,10 @@ def columns_document(columns: list[Column]) -> dict[str, object]:
 
 
 def refuse_others(options: dict[str, object]) -> None:
-    """Raise ScenarioError if an option of a question is given together with a use case."""
+    """Raise ScenarioError if one of the options has a value.
+
+    Commands call this function if ``--usecase`` is given, since a use case already determines the question.
+    """
     for name, value in options.items():
         if value:
             raise ScenarioError(

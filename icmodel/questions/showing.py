@@ -33,7 +33,7 @@ def dataset_entry(data: Dataset) -> dict[str, object]:
 
 
 def dataset_document(data: Dataset) -> dict[str, object]:
-    """Return a dataset as JSON: keys of dataset.toml, values of the axes, row counts, and noise."""
+    """Return a dataset as JSON: keys of dataset.toml, values of the axes, row counts, and scatter of repeated runs."""
     counts = Counter((point.protocol, point.metric) for point in data.points)
     values: dict[str, object] = {
         axis: list(data.option_values(axis))

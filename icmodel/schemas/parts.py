@@ -18,7 +18,7 @@ class Part(BaseModel):
 
 
 def one_of(*words: str, description: str = "") -> Any:
-    """Make the schema of a text: one of the given words."""
+    """Make the schema of a text that must be one of the given words."""
     return Field(json_schema_extra={"enum": list(words)}, description=description or None)
 
 

@@ -193,7 +193,10 @@ class JudgedRequirement(Verdict):
 
 
 class OpenRequirement(JudgedRequirement):
-    """Requirement that a design fails or may fail, and the measurement that would decide."""
+    """Requirement that a design fails or may fail, and the measurement that would decide it.
+
+    A design is one option of every choice of a system.
+    """
 
     where: str
     settle: str
@@ -202,14 +205,15 @@ class OpenRequirement(JudgedRequirement):
 class NearestRequirement(JudgedRequirement):
     """Requirement that no design meets.
 
-    The object shows one stream in one design: the one whose value comes nearest to the limit.
+    A design is one option of every choice of a system. ``stream`` and the value are those of the design nearest to the
+    limit.
     """
 
     stream: str
 
 
 class Design(Part):
-    """Design of a system: its choices, its CPU, latency, interfaces and cost, and its verdict."""
+    """Design of a system: the chosen options, the predicted CPU and latency, interfaces, cost and verdict."""
 
     changed: Texts
     chosen: Texts
@@ -228,7 +232,7 @@ class Design(Part):
 
 
 class Searched(Part):
-    """Counts of the designs in a search, by result."""
+    """Numbers of designs (combinations of options) that a recommendation searched, by result."""
 
     designs: Count
     scored: Count

@@ -110,7 +110,7 @@ def lookup_of(data: Dataset, options: Options) -> Lookup:
         If the dataset has no rows at these options.
     """
     cache = table_cache(data, VARIANT, Fitting())
-    options = cache.own_options(options)
+    options = cache.non_default_options(options)
     refused: dict[str, str] = {}
     for protocol in data.protocols:
         try:

@@ -1,7 +1,7 @@
 """Sweeps: predictions for every combination of some parameters' values, in memory or in files.
 
 Threads, worker processes or a Dask cluster predict the blocks of a file. Only a few blocks are in progress at a time, so
-memory does not grow with the number of points. All workers predict the same blocks, so they write the same bytes.
+memory does not grow with the number of points. The bytes of a file do not depend on the number or kind of workers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from icmodel import __version__
-from icmodel.documents import alone, check_place
+from icmodel.documents import check_place, write_lock
 from icmodel.errors import OutOfDomain, ReportError
 from icmodel.keywords import lists_keywords
 from icmodel.model import Model
@@ -114,7 +114,7 @@ def sweep_to_file(
     content_decided_by = (__version__, model.data.sha256, model.variant, grid, extension, most)
     target = kind(path, grid, most, sweep_id(*content_decided_by))
     check_place(target.journal)
-    with alone(path):
+    with write_lock(path):
         done = target.begin()
         try:
             with pool(SWEEP, workers, client, threads=os.cpu_count() or 1) as team:

@@ -315,7 +315,7 @@ class Target(ABC):
                     f"choose another name, or remove {self.journal} to start again"
                 )
             if not counts or not 0 <= blocks <= len(self.blocks) or size_bytes < 0:
-                raise ValueError(f"{blocks} finished blocks with {size_bytes} B are impossible")
+                raise ValueError(f"it states {blocks} finished blocks with {size_bytes} B")
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ReportError(f"{self.journal} is damaged: remove it to start again") from error
         if not self.partial.exists():
@@ -420,7 +420,7 @@ class ParquetFolder(Target):
         return parquet_bytes(block_columns(block, answers))
 
     def append(self, block: Block, content: Content) -> int:
-        """Write a block as a Parquet file of its own."""
+        """Write the Parquet file of a block into the folder."""
         assert isinstance(content, bytes)
         self.partial.mkdir(exist_ok=True)
         documents.write(self.partial / _part_name(block.number), content)
@@ -444,7 +444,7 @@ class ZarrStore(Target):
 
     @staticmethod
     def encode(block: Block, answers: xarray.Dataset) -> xarray.Dataset:
-        """Return the answers of a block unchanged, since the Zarr store compresses them."""
+        """Return the answers of a block unchanged; zarr encodes and compresses them in `append`."""
         return answers
 
     def append(self, block: Block, content: Content) -> int:
@@ -455,9 +455,9 @@ class ZarrStore(Target):
         if not block.number:
             self._create(content)
         swept = [not axis.fixed for axis in self.grid.axes]
-        corner = [k for k, there in zip(block.corner, swept, strict=True) if there]
+        first = [k for k, there in zip(block.first_indices, swept, strict=True) if there]
         sizes = [len(axis.values) for axis in block.axes if not axis.fixed]
-        place = tuple(slice(k, k + size) for k, size in zip(corner, sizes, strict=True))
+        place = tuple(slice(k, k + size) for k, size in zip(first, sizes, strict=True))
         chunk = self._chunk_name(block)
         for name, column in content.data_vars.items():
             with zarr.config.set(EVERY_CHUNK):
@@ -484,7 +484,8 @@ class ZarrStore(Target):
 
     def _chunk_name(self, block: Block) -> str:
         """Return the file name of a block's chunk; it is the same in the folder of each variable."""
-        swept = (k for k, axis in zip(block.corner, self.grid.axes, strict=True) if not axis.fixed)
+        axes = zip(block.first_indices, self.grid.axes, strict=True)
+        swept = (k for k, axis in axes if not axis.fixed)
         chunk = [k // step for k, step in zip(swept, self._chunks(), strict=True)]
         return ".".join(map(str, chunk or [0]))
 

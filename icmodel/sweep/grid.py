@@ -239,9 +239,10 @@ def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
 class Blocks(Sequence["Block"]):
     """Blocks of at most ``most`` consecutive points of a grid; each block is a grid itself.
 
-    The last axis varies fastest. Counted from the end, a block has all values of as many axes as fit into ``most``
-    points. The next axis is cut into pieces, and a block has one piece. Of each remaining axis, a block has one value.
-    In the example, the payloads are cut into pieces of two, and each block has one core count.
+    The last axis varies fastest. A block has all values of the last axis if ``most`` allows it, then all values of the
+    axis to its left if ``most`` still allows it, and so on. The next axis to the left is cut into pieces, and a block
+    has one piece of it. Of each axis further left, a block has one value. In the example, the payloads are cut into
+    pieces of at most two, and each block has one core count.
 
     Examples
     --------
@@ -279,26 +280,27 @@ class Blocks(Sequence["Block"]):
             raise IndexError(number)
         sizes = [len(axis.values) for axis in self.axes]
         places = np.unravel_index(number, self.counts) if self.counts else ()
-        corner = [int(k) * step for k, step in zip(places, self.block_shape, strict=True)]
+        first = [int(k) * step for k, step in zip(places, self.block_shape, strict=True)]
         part = tuple(
             replace(axis, values=axis.values[k : k + step])
-            for axis, k, step in zip(self.axes, corner, self.block_shape, strict=True)
+            for axis, k, step in zip(self.axes, first, self.block_shape, strict=True)
         )
-        start = int(np.ravel_multi_index(corner, sizes)) if sizes else 0
-        return Block(number, start, part, tuple(corner))
+        start = int(np.ravel_multi_index(first, sizes)) if sizes else 0
+        return Block(number, start, part, tuple(first))
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """Block of consecutive points of a sweep.
 
-    ``start`` is the index of its first point in the grid, and ``corner`` the index of this point along each axis.
+    ``start`` is the index of its first point in the grid, and ``first_indices`` the index of this point along each
+    axis.
     """
 
     number: int
     start: int
     axes: tuple[Axis, ...]
-    corner: tuple[int, ...]
+    first_indices: tuple[int, ...]
 
     @property
     def stop(self) -> int:
@@ -306,7 +308,7 @@ class Block:
         return self.start + math.prod(len(axis.values) for axis in self.axes)
 
     def answer(self, model: Model, grid: Grid, threads: int | None = None) -> xarray.Dataset:
-        """Predict all points of the block; the result has no labels.
+        """Predict all points of the block; the result has no coordinates, which `labelled` adds.
 
         Raises
         ------

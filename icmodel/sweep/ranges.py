@@ -36,15 +36,16 @@ LIMITS = ("rate_fps", "requested_goodput_bps")
 LARGEST_RANGE = 1_000_000
 """Greatest number of values in one range of a sweep."""
 
-_RANGE = re.compile(r"(?P<first>[^,]+?)\s*\.\.\s*(?P<last>[^,:]+?)(?:\s*:\s*(?P<how>[^,:]*))?")
-_HOW = re.compile(r"(?P<count>[0-9]{1,9})\s*(?P<log>log)?")
+_RANGE = re.compile(r"(?P<first>[^,]+?)\s*\.\.\s*(?P<last>[^,:]+?)(?:\s*:\s*(?P<spacing>[^,:]*))?")
+_SPACING = re.compile(r"(?P<count>[0-9]{1,9})\s*(?P<log>log)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
     """One parameter of a sweep: its name with the SI unit as suffix, and its values.
 
-    A ``fixed`` parameter has one value, and is not a dimension of the result.
+    A ``fixed`` parameter was given as a single value, and is not a dimension of the result.  A Python list, or a
+    range ``A..B``, is a dimension even if it has one value.
     """
 
     name: str
@@ -199,9 +200,11 @@ def range_values(
         if first == last:
             values.append(first)
             continue
-        how = match["how"]
+        spacing = match["spacing"]
         values += (
-            known(item, first, last) if how is None else spaced_values(name, item, first, last, how)
+            known(item, first, last)
+            if spacing is None
+            else spaced_values(name, item, first, last, spacing)
         )
         if len(values) > LARGEST_RANGE:
             raise ScenarioError(
@@ -210,16 +213,17 @@ def range_values(
     return tuple(dict.fromkeys(values))
 
 
-def spaced_values(name: str, item: str, first: float, last: float, how: str) -> list[float]:
-    """Return the N values of a range: ``:N`` at its end means equal distances, and ``:Nlog`` equal ratios.
+def spaced_values(name: str, item: str, first: float, last: float, spacing: str) -> list[float]:
+    """Return the values of a range with a given number of values, such as ``64 B..9 kB:25``.
 
-    ``how`` is this end of the range.  Payloads and counts are rounded to whole numbers.
+    ``spacing`` is the text after the colon: ``25`` means 25 values at equal distances, and ``25log`` at equal ratios.
+    Payloads and counts are rounded to whole numbers.
     """
-    match = _HOW.fullmatch(how.strip())
+    match = _SPACING.fullmatch(spacing.strip())
     count = int(match["count"]) if match else 0
     if match is None or not 2 <= count <= LARGEST_RANGE:
         raise ScenarioError(
-            f"the range {item!r} of {name} has the invalid end {how!r}: write a number of values from 2 to "
+            f"the range {item!r} of {name} has {spacing!r} after the colon: write a number of values from 2 to "
             f"{LARGEST_RANGE}, such as :25 (equal distances) or :25log (equal ratios)"
         )
     if match["log"] and first <= 0:
@@ -270,9 +274,10 @@ def known_values(
 
 
 def rows_at(model: Model, texts: list[Axis]) -> tuple[Point, ...]:
-    """Return the dataset rows from which a model predicts the protocols and options in ``texts``.
+    """Return the dataset rows from which a model predicts the points of a sweep.
 
-    If the dataset has no rows at these options, the variant ``hybrid`` uses rows at the nearest options.
+    ``texts`` are the axes with the protocols and the options of the sweep.  If the dataset has no rows at these
+    options, the variant ``hybrid`` uses rows at the nearest options.
     """
     data = model.data
     values = {axis.name: axis.values for axis in texts}
