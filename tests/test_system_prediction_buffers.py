@@ -32,7 +32,7 @@ from icmodel.system import (
 from icmodel.system import predict as predicted
 from icmodel.system.prediction.bounding import NETWORK
 from icmodel.system.prediction.buffers import ARRIVING, BUFFERS
-from icmodel.system.sharing.loss import expected_beyond
+from icmodel.system.sharing.loss import expected_lost_fraction
 from search import times
 from system_case import Chain
 from system_simulation import Play, phases, simulate
@@ -308,10 +308,10 @@ def test_windows_that_fit_into_the_buffer_drop_nothing() -> None:
 
 
 def test_the_expected_loss_is_between_0_and_1_and_falls_with_the_buffer() -> None:
-    assert expected_beyond(0.0, 0.0, 1.0, 1.0) == 0
-    assert expected_beyond(1.0, 1.0, 0.0, 1e-9) == pytest.approx(1.0)
-    assert expected_beyond(1.0, 0.0, 0.5, 1.0) == 0.5
-    shares = [expected_beyond(4e-3, 1e-4, room, 0.04) for room in (0.0, 4e-3, 4e-2, 0.4)]
+    assert expected_lost_fraction(0.0, 0.0, 1.0, 1.0) == 0
+    assert expected_lost_fraction(1.0, 1.0, 0.0, 1e-9) == pytest.approx(1.0)
+    assert expected_lost_fraction(1.0, 0.0, 0.5, 1.0) == 0.5
+    shares = [expected_lost_fraction(4e-3, 1e-4, room, 0.04) for room in (0.0, 4e-3, 4e-2, 0.4)]
     assert shares == sorted(shares, reverse=True)
     assert all(0 <= share <= 1 for share in shares)
 

@@ -9,7 +9,7 @@ import pytest
 
 from icmodel.system.sharing.loss import (
     Curve,
-    expected_beyond,
+    expected_lost_fraction,
     greatest_queue_bits,
     passing,
 )
@@ -25,7 +25,7 @@ def test_the_loss_of_a_burst_behind_random_frames_is_exact(
     gone = 1 - load
     mean, second = load / gone, 2 * load / gone**2
     lost = load / gone * (np.exp(-gone * room) - np.exp(-gone * (room + burst)))
-    found = expected_beyond(mean, second - mean**2, room, burst)
+    found = expected_lost_fraction(mean, second - mean**2, room, burst)
     assert found == pytest.approx(lost / burst)
 
 
@@ -38,21 +38,21 @@ def test_the_loss_of_a_burst_is_the_mean_over_the_quantiles_of_its_wait(
     moments = np.array([mean]), np.array([std**2])
     waits_s = [quantile_s(*moments, share)[0] for share in (np.arange(2000) + 0.5) / 2000]
     lost = np.clip(np.array(waits_s) - room, 0.0, burst).mean()
-    assert expected_beyond(mean, std**2, room, burst) == pytest.approx(
+    assert expected_lost_fraction(mean, std**2, room, burst) == pytest.approx(
         lost / burst, rel=1e-2, abs=1e-9
     )
 
 
 def test_a_constant_wait_loses_of_a_burst_what_comes_too_late() -> None:
-    assert expected_beyond(3.0, 0.0, 2.5, 1.0) == 0.5
-    assert expected_beyond(3.0, 0.0, 2.0, 1.0) == 1.0
-    assert expected_beyond(3.0, 0.0, 3.0, 1.0) == 0.0
+    assert expected_lost_fraction(3.0, 0.0, 2.5, 1.0) == 0.5
+    assert expected_lost_fraction(3.0, 0.0, 2.0, 1.0) == 1.0
+    assert expected_lost_fraction(3.0, 0.0, 3.0, 1.0) == 0.0
 
 
 @pytest.mark.parametrize("mean", [0.0, np.inf])
 def test_without_a_finite_wait_no_loss_of_bursts_is_expected(mean: float) -> None:
-    assert expected_beyond(mean, mean, 1.0, 1.0) == 0.0
-    assert expected_beyond(1.0, 1.0, 1.0, 0.0) == 0.0
+    assert expected_lost_fraction(mean, mean, 1.0, 1.0) == 0.0
+    assert expected_lost_fraction(1.0, 1.0, 1.0, 0.0) == 0.0
 
 
 def test_rates_on_a_ring_of_long_paths_settle() -> None:

@@ -32,8 +32,8 @@ KINDS = (*REFUSED, "overloaded", "looped")
 class Finding:
     """One result of a check: a sentence with names and numbers.
 
-    ``kind`` is ``unconnected``, ``contradictory``, ``overloaded`` or ``looped``. ``fault`` has the place in
-    the file, and the values that the finding follows from.
+    ``kind`` is ``unconnected``, ``contradictory``, ``overloaded`` or ``looped``. ``fault`` has the sentence, its
+    place in the file, and the places of the values from which it follows.
     """
 
     kind: str
@@ -284,11 +284,11 @@ class DatasetHeader:
     Parameters
     ----------
     kind : str
-        Kind of interconnect on which the rows were measured, unless an option in ``fabrics`` selects another kind.
+        Kind of interconnect on which the dataset was measured, such as ``ethernet``, apart from rows in ``fabrics``.
     fabrics : mapping
-        (Option axis, value) -> kind of interconnect on which the rows with this option value were measured.
+        (Option, value) -> kind of interconnect on which the rows with this value of the option were measured.
     defaults : mapping
-        Option axis in ``fabrics`` -> value that holds if a stream does not set this option.
+        Option in ``fabrics`` -> value that the option has if a stream does not set it.
     """
 
     id: str
@@ -388,7 +388,7 @@ def datasets_of_other_kinds(
 def fabrics_of_other_kinds(
     system: System, headers: Mapping[str, DatasetHeader]
 ) -> Iterator[PartFault]:
-    """Find streams whose options select rows of a dataset that were not measured on the interconnect of the link."""
+    """Find streams whose options select rows of a dataset that were measured on another interconnect than the link's."""
     for stream in system.streams.values():
         links = system.links_of(stream)
         source, sink = system.devices[stream.source], system.devices[stream.sink]

@@ -74,8 +74,8 @@ class Devices(Nodes):
     """A group of devices. Streams begin and end at devices.
 
     ``interfaces``: greatest number of links of each device. ``cores``: number of cores of each device.
-    ``dataset``: dataset for these hosts, by default the dataset of their links. ``cpu_clock``: CPU clock of the
-    devices, divided by the CPU clock of the dataset's hosts. ``app_send`` and ``app_recv``: time per frame that
+    ``dataset``: dataset measured with such hosts, by default the dataset of their links. ``cpu_clock``: CPU clock of
+    the devices, divided by the CPU clock of the dataset's hosts. ``app_send`` and ``app_recv``: time per frame that
     the application adds when it sends and when it receives. ``latency``: least and greatest time that the device
     itself adds to each frame it sends or receives, such as ``"20 us .. 50 us"``; a device with a latency needs
     no dataset. ``core_time``: least and greatest time for which each of these frames occupies a core.
@@ -132,8 +132,10 @@ class Links(Document):
     """Equal cables between the members of two groups.
 
     ``pairing``: which members are joined. ``each`` joins every member of one group with every member of the
-    other, ``one-to-one`` joins pairs, and ``spread`` distributes the larger group over the smaller.
-    ``parallel``: number of cables per pair; each stream takes the least loaded cable.
+    other. ``one-to-one`` joins the first members, the second members and so on. ``spread`` joins each member of the
+    larger group with one member of the smaller group, in turn. ``parallel``: number of cables per pair; each stream
+    takes the least loaded cable.
+
     ``propagation_s_per_m``: propagation delay of a metre of cable. If it is missing, ``medium`` sets the delay. If
     both are missing, the usual cable of the interconnect sets the delay. ``interconnect``: protocol of the
     link; a ``plain`` link has no packet headers. ``mtu``: largest packet; by default 1500 B on Ethernet, 4096 B

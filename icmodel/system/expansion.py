@@ -140,13 +140,14 @@ def expand_sound_part(
     )
 
 
-def _from_table(kind: type[T], table: Document, **own: object) -> T:
+def _from_table(kind: type[T], table: Document, **other_fields: object) -> T:
     """Make a device, switch, link or stream from its table in the system file.
 
-    Fields take the table's values of the same names. ``own`` has the values of all other fields.
+    A field with the name of a key of the table gets the value of the key. ``other_fields`` has the values of the
+    remaining fields, and of fields whose value differs from that in the table.
     """
     same = {each.name for each in fields(kind)} & type(table).model_fields.keys()
-    return kind(**{name: getattr(table, name) for name in same} | own)
+    return kind(**{name: getattr(table, name) for name in same} | other_fields)
 
 
 # --- links and ports --------------------------------------------------------------------------
@@ -221,7 +222,7 @@ def _link(ends: tuple[str, str], table: Links, number: str) -> Link:
 def _schedulers(
     placed: Iterable[tuple[Nodes, Place]], named: Groups, mistakes: Mistakes
 ) -> Mapping[tuple[str, str], Scheduler]:
-    """Schedulers of single ports, which replace the scheduler of the node: (node, neighbour) -> scheduler."""
+    """Schedulers that tables state for single ports of a node: (node, neighbour) -> scheduler."""
     schedulers: dict[tuple[str, str], Scheduler] = {}
     for table, place in placed:
         for number, port in enumerate(table.ports):
@@ -338,7 +339,7 @@ def _routed(
 def _sinks_by_source(
     table: Streams, sources: tuple[str, ...], sinks: tuple[str, ...]
 ) -> list[tuple[str, tuple[str, ...]]]:
-    """Source and sinks of each stream that a table describes.
+    """Pairs of a source and its sinks, one pair for each stream that a table describes.
 
     A multicast stream has all sinks of its source. Every other stream has one sink.
     """
@@ -418,7 +419,7 @@ class Groups:
     def of(self, name: str, where: str) -> tuple[str, ...]:
         """Nodes for which a name stands: all members of a group, or a single member.
 
-        ``where`` describes the table that uses the name, for the error message.
+        ``where`` is the subject of the error message: the table that uses the name, such as ``the stream picture``.
 
         Raises
         ------
@@ -439,8 +440,8 @@ class Groups:
     ) -> tuple[str, ...]:
         """Find the nodes that a list of names stands for, each node once. The name of a group stands for all members.
 
-        Each unknown name is added to ``mistakes``, and replaced by the most similar known name. If an unknown
-        name has no similar name, the result is empty.
+        Each unknown name adds a mistake to ``mistakes``, and the most similar known name is used in its place. If an
+        unknown name has no similar name, the result is empty.
         """
         found: dict[str, None] = {}
         wrong = False
@@ -527,5 +528,5 @@ def _pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str | None)
         pairs = list(product(first, second))
     itself = next((a for a, b in pairs if a == b), None)
     if itself is not None:
-        raise NetworkError(f"{itself} is paired with itself: name two different ends")
+        raise NetworkError(f"{itself} is paired with itself: name two different nodes")
     return pairs

@@ -138,7 +138,8 @@ class OpenSystem:
     usecase : UseCase, optional
         Use case that the document names.
     blank : Mistakes
-        Empty collection of mistakes for this file. Each later check collects its mistakes in a copy.
+        Empty collection of mistakes, made for the name and text of the file. Each check of the system adds its
+        mistakes to a copy.
     derived : mapping
         Numbers by name, such as ``picture.period_s``, that limits of the use case may refer to. They are derived from
         the system's traffic sources.
@@ -329,7 +330,8 @@ _load_system = lru_cache(maxsize=32)(load)
 def notes_on_usecase(system: System) -> tuple[str, ...]:
     """Notes for the prediction of a system: one for each stream that requests another rate than in its use case.
 
-    The use case is the bundled one that the system names, by default the one with the system's name.
+    The use case is the bundled one that the system names. If the system names none, it is the bundled one
+    with the system's own name.
     """
     name = system.usecase or system.name
     if name not in usecase_names():

@@ -61,7 +61,7 @@ class Device:
     core_time_s : tuple of two floats, optional
         Least and greatest core time that the device states for each frame [s].
     source : str
-        Source of the stated times.
+        Origin of the stated times, such as a data sheet.
     """
 
     name: str
@@ -269,7 +269,8 @@ class Stream:
     def multicast_key(self) -> tuple[str, str]:
         """Key that all copies of a multicast set share: the group, and the name of the set.
 
-        A port sends packets with the same key once. A stream outside a multicast set has its own key.
+        A port sends only one copy of the packets of streams with the same key. A stream outside a multicast set has a
+        key of its own.
         """
         return self.group, self.multicast or self.name
 
@@ -277,8 +278,8 @@ class Stream:
     def requested_goodput_bps(self) -> float:
         """Goodput that the stream requests on average [b/s]; infinite if the sender is unlimited.
 
-        If a rate is set at the sender, its frames have the size `mean_frame_bytes`. No sender sends more than
-        is produced.
+        If no frame rate is set at the sender, this is the produced goodput. Otherwise it is the smaller of the produced
+        goodput and ``frame rate * mean_frame_bytes * 8``.
         """
         made_bps = math.inf if self.producer is None else self.producer.goodput_bps
         if self.paced_fps is None:
@@ -309,10 +310,10 @@ class Stream:
 
     @property
     def interval_s(self) -> float:
-        """Least time between two moments at which the stream gets data to send [s].
+        """Time between two moments at which the stream gets data to send [s]; 0 if the sender is unlimited.
 
-        If a producer hands over whole messages, this is its period. Otherwise it is the time between two frames. 0
-        if the sender is unlimited.
+        If the producer hands over whole messages, this is its period. If it hands over frames one by one, this is the
+        time between two frames.
         """
         made = self.producer
         if made is not None and made.at_once:
@@ -323,16 +324,16 @@ class Stream:
 
     @property
     def spaced_fps(self) -> float:
-        """Rate at which the sender spaces the frames of a message that were handed over together [1/s].
+        """Frame rate of the sender within one message [1/s], if the producer hands over whole messages.
 
-        It is the rate set at the sender. Infinite without such a rate. Also infinite if the producer hands over frames
-        one by one: the sender then spaces nothing.
+        It is the rate set at the sender, or infinite if no rate is set. It is also infinite if the producer hands over
+        frames one by one, since the sender then has no frames to space.
         """
         return self.paced_fps if self.sent_at_once and self.paced_fps is not None else math.inf
 
     @property
     def sent_at_once(self) -> bool:
-        """Whether all frames of a message are sent together; False if the sender is unlimited."""
+        """Whether the producer hands over all frames of a message together; False if the sender is unlimited."""
         return self.producer is not None and self.producer.at_once
 
     @property
@@ -345,10 +346,10 @@ class Stream:
 
     @property
     def mean_frame_bytes(self) -> float:
-        """Useful bytes of a frame [B]: the payload, or message size divided by frames per message.
+        """Useful bytes of a frame [B]: the payload, or the mean over the frames of a message.
 
-        The quotient is used if the short last frames of messages increase the number of frames by more than the
-        fraction `SHORT_LAST`.
+        The mean is message size / frames per message. It is less than the payload if the last frame of a message is
+        short. It is used only if ``frames per message * payload > message size * (1 + SHORT_LAST)``.
         """
         frames, made = self.frames_a_message, self.producer
         if made is None or frames * self.payload_bytes <= made.message_bytes * (1 + SHORT_LAST):
@@ -356,10 +357,10 @@ class Stream:
         return made.message_bytes / frames
 
     def core_time_per_bit_s(self, device: Device, side: str) -> tuple[float, float]:
-        """Least and greatest core time that a device states for each bit of goodput [s].
+        """Least and greatest core time of a device for each bit of goodput [s], from the core time stated for a frame.
 
-        The greatest time counts the last frame of each message as a whole frame, even if it is short. ``side`` is
-        ``send`` or ``recv``; the application's work at this side is included.
+        ``side`` is ``send`` or ``recv``; the application's time per frame at this side is included. The least time
+        counts a short last frame of a message in proportion to its size, the greatest time as a whole frame.
         """
         application_s = device.app_send_s if side == "send" else device.app_recv_s
         least, most = device.core_time_s or (0.0, 0.0)
@@ -510,7 +511,7 @@ class System:
             yield self.ports[stream.path[-1]].peer
 
     def stating_devices(self, stream: Stream) -> dict[str, Device]:
-        """Source and sink of a stream, by side (``send`` or ``recv``); only devices that state their latency."""
+        """Source (key ``send``) and sink (key ``recv``) of a stream, without devices that state no latency."""
         devices = {side: self.devices[getattr(stream, end)] for end, side in SIDES}
         return {side: device for side, device in devices.items() if device.latency_s is not None}
 

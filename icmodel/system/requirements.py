@@ -1,6 +1,6 @@
 """Requirements of a system: from its file, and from the use case that the file names.
 
-Limits may be derived from the streams of the system.
+A limit may be a fixed value, or the name of a number of a stream, such as ``picture.period_s``.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations
     """Derive the numbers of a use case, such as the goodput of a stream, from the streams of a system.
 
     If a stream of the use case has no stream of the same name in the system, its numbers follow from the use case.
-    If use case and system give a stream different kinds of source, the numbers of this stream are left out.
-    `stream_requirements` then adds a mistake for each limit that names a left-out number.
+    If use case and system give a stream different kinds of traffic source, such as pictures and bursts, the numbers
+    of this stream are left out. `stream_requirements` then adds a mistake for each limit that names such a number.
     """
     tables = {table.name: table for table in document.streams}
     updated = {
@@ -129,9 +129,9 @@ def _check_references(
     numbers: Mapping[str, Derivation],
     mistakes: Mistakes,
 ) -> None:
-    """Add a mistake for each limit of a use case that names an unknown number of a stream, such as its period.
+    """Add a mistake for each limit of a use case that names a missing number of a stream, such as its period.
 
-    The number is unknown if use case and system give the stream different kinds of source.
+    The numbers of a stream are missing if use case and system give it different kinds of traffic source.
     """
     kinds = {table.name: table.produces.kind for table in document.streams}
     for limit in usecase.requirements:

@@ -76,7 +76,7 @@ class Topology:
         return {name: s for name, s in self.neighbours[node].items() if name in self.switches}
 
     def _search(self, start: str) -> dict[str, _Visit]:
-        """Breadth-first search from one switch to all others; the result is cached."""
+        """Find the best route from one switch to every switch that it reaches (breadth-first search); cached."""
         if start in self._searches:
             return self._searches[start]
         visits = {start: _Visit(0, self.switches[start].latency_s, "")}

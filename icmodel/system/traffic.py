@@ -324,7 +324,7 @@ def port_loads(system: System, packets: Packing | None = None) -> Iterator[PortL
 
     ``packets`` are the packets of the system's streams, if already computed. The load counts the
     fewest bits that theory allows. TCP, and protocols over TCP, may merge frames into full packets. Such
-    frames count as merged (IC2012 §6.1.1).
+    frames count as merged (thesis IC2012, §6.1.1).
 
     Examples
     --------

@@ -156,7 +156,7 @@ class Goodput(_Source):
     goodput_bps: Positive
 
     def producer(self, payload_bytes: int | None) -> Producer | None:
-        """Return the equivalent producer: one message per frame; ``None`` if the stream has no payload."""
+        """Convert the goodput to a producer of messages: one message per frame; ``None`` without ``payload_bytes``."""
         if payload_bytes is None:
             return None
         return Producer("goodput", payload_bytes * 8 / self.goodput_bps, payload_bytes)
@@ -181,7 +181,7 @@ class Burst(_Source):
         return self
 
     def producer(self, payload_bytes: int | None) -> Producer:
-        """Return the equivalent producer: one message per burst."""
+        """Convert the bursts to a producer of messages: one message per burst."""
         return Producer("burst", self.period_s, self.burst * self.size_bytes, self.within_s)
 
     def frame_bytes(self) -> int:

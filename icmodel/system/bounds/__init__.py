@@ -1,13 +1,24 @@
 """Worst-case bounds of delay and backlog by network calculus.
 
 This package uses no documents and no datasets. It knows only servers (ports) with service curves and
-schedulers, and flows with arrival curves. Units are bits, bits per second and seconds. `bounds` gives
-the least delay bound of each flow, `backlogs_bits` the backlog bound of each server. If a network has
-cycles, begin with `cyclic_fixed_point`, which cuts them.
+schedulers, and flows with arrival curves. Units are bits, bits per second and seconds.
 
->>> link = port("a", 1e9), port("b", 1e9, StrictPriority(), delay_s=2e-6)
->>> flow = Flow("control", ("a", "b"), token_bucket(12304.0, 1e6), 7, 12304.0, 672.0)
->>> round(bounds(network(link, [flow]))["control"].value_s * 1e6, 3)
+`bounds` computes the delay bound of each flow by several analyses, and returns the least. `backlogs_bits`
+returns the backlog bound of each server. Both need a network without cycles. For a network with cycles, use
+`cyclic_fixed_point`: its result has methods with the same names.
+
+A control flow of 1 Mb/s, with packets of 672 to 12304 b, crosses two ports of 1 Gb/s:
+
+>>> ports = port("a", 1e9), port("b", 1e9, StrictPriority(), delay_s=2e-6)
+>>> control = Flow(
+...     "control",
+...     path=("a", "b"),
+...     arrival=token_bucket(burst_bits=12304.0, rate_bps=1e6),
+...     traffic_class=7,
+...     max_packet_bits=12304.0,
+...     min_packet_bits=672.0,
+... )
+>>> round(bounds(network(ports, [control]))["control"].value_s * 1e6, 3)  # µs
 26.608
 """
 

@@ -1,7 +1,8 @@
 """Delay bounds of the flows of one path by three analyses: total flow, separate flow, and "pay multiplexing only once".
 
-Each analysis takes a `PathAggregate` and returns the delay bound of each flow of the aggregate [s]. The
-linear programme has a module of its own, since no other analysis needs a solver.
+Each analysis takes a `PathAggregate`, a group of flows with the same path. It returns the delay bound of each flow
+of the group [s], by name. A fourth analysis, the linear programme, has a module of its own, since only it needs a
+solver.
 
 References
 ----------
@@ -42,10 +43,11 @@ MOST_CHOICES = 64
 
 
 def total_flow(path: PathAggregate) -> dict[str, float]:
-    """Total flow analysis: delay bound of each flow [s], the sum of waiting and transmission times at its servers.
+    """Total flow analysis: delay bound of each flow [s], by name.
 
-    A cut-through switch forwards a packet after its header, so only the header's transmission time counts before it.
-    At the last server the time of the whole packet counts.
+    The bound is a sum over the servers of the path: longest wait in the queue, transmission time, and delay of the
+    link. A cut-through switch forwards a packet as soon as it has the header. So a server in front of such a switch
+    adds only the transmission time of the header. Every other server adds that of the whole packet.
     """
     delays_s = {}
     for flow in path.flows:
@@ -58,9 +60,11 @@ def total_flow(path: PathAggregate) -> dict[str, float]:
 
 
 def separate_flow(path: PathAggregate) -> dict[str, float]:
-    """Separate flow analysis: delay bound of each flow [s], from the convolved leftover services of its path.
+    """Separate flow analysis: delay bound of each flow [s], by name.
 
-    The flow's burst counts only once (Le Boudec and Thiran, §1.4.3).
+    At each server, the flow gets the leftover service: the service that cross traffic does not take. The convolution
+    of the leftover services is the service of the whole path, and the delay bound follows from it. So the flow's own
+    burst delays the flow once, not once at every server (Le Boudec and Thiran, §1.4.3).
     """
     services = separate_flow_services(path)
     return {
@@ -69,14 +73,14 @@ def separate_flow(path: PathAggregate) -> dict[str, float]:
 
 
 def separate_flow_services(path: PathAggregate) -> list[ServiceCurve]:
-    """Service curves of a whole path by separate flow analysis: the convolution of each hop's leftover service.
+    """Service curves of a whole path by separate flow analysis: the convolution of the hops' leftover services.
 
-    A hop may have several leftover services, each of them valid alone. The result has one curve for each
-    combination of one leftover service per hop.
+    A hop (server of the path) may have several leftover services, each of them valid alone. The result has one curve
+    for each combination of one leftover service per hop.
 
     The next hop gets a packet only when the packet is complete. So the leftover service of each hop but the last
-    is reduced by one longest packet (the packetizer; Le Boudec and Thiran, theorem 1.7.1). Behind a cut-through
-    switch it is reduced only by the header.
+    is reduced by one longest packet (the packetizer; Le Boudec and Thiran, theorem 1.7.1). If a cut-through switch
+    follows a hop, the leftover service of this hop is reduced only by the header of a packet.
     """
     last = len(path.queues) - 1
     left = []
@@ -92,7 +96,7 @@ def separate_flow_services(path: PathAggregate) -> list[ServiceCurve]:
 def pay_multiplexing_once(path: PathAggregate) -> dict[str, float]:
     """Pay multiplexing only once: delay bound of each flow [s], by name.
 
-    Cross traffic that stays on the path delays a flow only once, not at every hop.
+    Cross traffic that shares several hops (servers) with the path delays a flow only once, not at every hop.
     """
     services = pay_multiplexing_once_services(path)
     return {
@@ -159,7 +163,10 @@ def _leftover_of_path(
 
 @dataclass(frozen=True)
 class _CrossFlow:
-    """Cross traffic that enters a path over one link, with the first and last hop that it shares with the path."""
+    """Cross traffic that enters a path over one link, stays on it from hop ``first`` to hop ``last``, and leaves it.
+
+    A hop is a server of the path, counted from 0.
+    """
 
     arrival: ArrivalCurve
     first: int
@@ -167,7 +174,7 @@ class _CrossFlow:
 
     @property
     def hops(self) -> slice:
-        """Slice of the path's hops that the cross flow passes."""
+        """Hops of the path that the cross flow passes, as a slice: from ``first`` to ``last``, both included."""
         return slice(self.first, self.last + 1)
 
     def cheapest_bucket(self, time_s: float) -> TokenBucket:
@@ -178,7 +185,7 @@ class _CrossFlow:
 def _cross_flows(path: PathAggregate) -> Iterator[_CrossFlow]:
     """Find the cross flows of a path: traffic of other flows in the queues of the path.
 
-    Traffic that enters the path over one link and leaves it at one server is one cross flow. Traffic that leaves
+    All traffic that enters the path over one link and leaves it at one server is one cross flow. Traffic that leaves
     the path and comes back counts as two cross flows.
     """
     entry: dict[int | None, tuple[int, int]] = {}
@@ -201,10 +208,11 @@ def _cross_flows(path: PathAggregate) -> Iterator[_CrossFlow]:
 def service_choices(
     services: Sequence[Sequence[_Service]], most: int = MOST_CHOICES
 ) -> list[tuple[_Service, ...]]:
-    """List the combinations of service curves of a path, with one alternative curve per hop.
+    """List the ways to choose one service curve for each hop (server) of a path.
 
-    If there are more than ``most`` combinations, return only the combinations with the same alternative at
-    every hop: the first everywhere, the second everywhere, and so on.
+    ``services`` holds the alternative curves of each hop. If there are more than ``most`` combinations, return only
+    some of them: the first curve of every hop, the second curve of every hop, and so on. A hop with fewer curves
+    then contributes its last one.
     """
     if math.prod(map(len, services)) <= most:
         return list(product(*services))
@@ -216,10 +224,10 @@ def service_choices(
 
 
 def path_aggregates(propagation: Propagation) -> Iterator[PathAggregate]:
-    """Group all flows of a network into path aggregates: groups of flows that get one common delay bound.
+    """Group all flows of a network into path aggregates: groups of flows that are analysed together.
 
-    Flows of one path and class are one aggregate if they are served first come, first served.
-    Every other flow is an aggregate of its own.
+    Flows of one path and class are one aggregate if every server on the path serves each class first come, first
+    served. Every other flow is an aggregate of its own.
     """
     together: dict[tuple[object, ...], list[Flow]] = {}
     for flow in propagation.network.flows.values():
@@ -231,12 +239,12 @@ def path_aggregates(propagation: Propagation) -> Iterator[PathAggregate]:
 
 @dataclass(frozen=True)
 class PathAggregate:
-    """Flows that get one common delay bound: flows of one path and class, served first come, first served.
+    """Flows that are analysed together: flows of one path and class, served first come, first served.
 
     A flow that is not served first come, first served forms an aggregate of its own.
 
-    The delay bound of the aggregate holds for each of its flows. The bound is tighter than a bound that
-    treats the other flows as cross traffic.
+    The flows of an aggregate pass the same queues, so the delay bounds follow from their joint arrival curve. These
+    bounds are tighter than bounds that treat the other flows of the aggregate as cross traffic.
     """
 
     flows: tuple[Flow, ...]
@@ -244,26 +252,26 @@ class PathAggregate:
 
     @cached_property
     def queues(self) -> tuple[Queue, ...]:
-        """Queue in which the flows of this aggregate wait, for each hop (server) of their path."""
+        """Queues in which the flows of this aggregate wait: one for each hop (server) of their path, in order."""
         flow = self.flows[0]
         return tuple(self.propagation.queue(flow, server) for server in flow.path)
 
     @cached_property
     def own_stages(self) -> tuple[StageNumbers, ...]:
-        """Stages (packets of some flows at one server) of the aggregate's own flows: a set of stage numbers per hop.
+        """Numbers of the stages that the aggregate's own flows form, as one set for each hop (server) of their path.
 
-        A stage number identifies a stage in the network.
+        A stage is the packets of some flows at one server. Its number identifies it in the network.
         """
         chains = [self.propagation.chains[flow.name] for flow in self.flows]
         return tuple(frozenset(numbers) for numbers in zip(*chains, strict=True))
 
     @cached_property
     def stages_of_interest(self) -> StageNumbers:
-        """Numbers of the own stages, if the aggregate's flows delay no other flow in the worst case; otherwise empty.
+        """Numbers of the stages that do not count as cross traffic when arrival curves of other flows are computed.
 
-        A stage is the packets of some flows at one server; own stages are those of this aggregate. If no server on the
-        path serves packets in order of arrival, all other flows go first in the worst case. `StageArrivals` then leaves
-        out the own stages when it computes the arrival curves of the other flows.
+        A stage is the packets of some flows at one server. If no server on the path serves packets in order of
+        arrival, all other flows go first in the worst case, so this aggregate does not delay them. The result is then
+        all stages of the aggregate. Otherwise it is empty.
         """
         orderless = not any(queue.server.is_fifo for queue in self.queues)
         return frozenset().union(*self.own_stages) if orderless else frozenset()
@@ -287,9 +295,10 @@ class PathAggregate:
     def arrival_for(self, flow: Flow) -> ArrivalCurve:
         """Arrival curve of the aggregate at its first queue if all packets of ``flow`` are released as late as possible.
 
-        These packets are then delayed equally, so the flow keeps the arrival curve of its source. If a
-        packet is released earlier, no packet is served later. So delay bounds from this curve hold for the time from
-        the latest possible release of a packet to its departure.
+        Between source and first queue, each packet is delayed by 0 to ``release_jitter_s``. If all packets of ``flow``
+        have the greatest delay, the flow keeps the arrival curve of its source. An earlier release makes no packet
+        leave later. So a delay bound from this curve holds from the latest possible release of a packet until it
+        leaves.
         """
         if flow.release_jitter_s <= 0.0:
             return self.arrival
@@ -315,8 +324,9 @@ class PathAggregate:
         """Delay bound of a flow's packets [s] for a service curve of the whole path.
 
         The arrival curve ``alpha`` of the aggregate bounds the bits that arrive within a time, including the
-        packet itself. So a packet of l bits waits until the other ``alpha - l`` bits are served. On the last line,
-        a packet that has begun is sent without a pause; see `Queue.wait_s`.
+        packet itself. So a packet of l bits waits until the other ``alpha - l`` bits are served. The last line then
+        sends its l bits without a pause. The bound is the sum of this wait, this transmission time, and the delays of
+        all links. If the rate of the last line is unknown, the packet waits until all ``alpha`` bits are served.
         """
         last = self.queues[-1].server
         own = flow.min_packet_bits if last.line_rate_bps else 0.0
@@ -329,9 +339,9 @@ class PathAggregate:
         return self.queues[hop].server.forwarding_bits(bits, self._following(hop))
 
     def forwarding_s(self, hop: int) -> float:
-        """Time [s] that a packet needs to arrive at the next server after the server of this hop has sent enough of it.
+        """Time from the end of a transmission at a hop (server of the path) until the packet has arrived behind it [s].
 
-        Enough is the whole packet, or only its header if the switch behind the link cuts through (`forwarding_bits`).
+        See `Server.forwarding_s`.
         """
         return self.queues[hop].server.forwarding_s(self._following(hop))
 

@@ -3,14 +3,14 @@
 Each analysis gives a delay bound for each flow; the least of these bounds counts.
 
 In a network with cycles, links are cut until no cycle is left. Behind a cut, each flow continues as a
-separate flow. The release jitter of this flow is the sum of the waits before the cut. But these waits depend
-on the jitters. So the search starts with jitters of 0. Each round computes waits from the jitters, and new
-jitters from the waits. It ends when the new jitters do not exceed the jitters of the round: then these are
-valid bounds.
+separate flow, whose packets come with varying delay. This release jitter is at most the sum of the longest waits
+before the cut. But these waits depend on the jitters. So the search starts with jitters of 0. Each round computes
+waits from the jitters, and new jitters from the waits. The search ends when the new jitters do not exceed the
+jitters of the round: then the jitters of the round are valid bounds.
 
-This is proved for a network that is empty at the beginning, if every packet needs time on a line before it
-passes a cut. At the beginning, no flow exceeds its jitter. Later, a flow can exceed its jitter only if some
-flow did so before. So no flow ever does. The waits need not be a linear function of the jitters.
+This is proved for a network that is empty at the beginning, if every packet needs some time to pass a cut. At the
+beginning, no flow exceeds its jitter bound. Later, a flow can exceed its bound only if some flow did so before. So
+no flow ever does. The proof does not assume that waits are a linear function of jitters.
 
 References
 ----------
@@ -58,7 +58,11 @@ Cuts = frozenset[tuple[str, str]]
 
 
 def cyclic_fixed_point(servers: Iterable[Server], flows: Iterable[Flow]) -> FeedForward:
-    """Cut the cycles of a network, and find the jitters of the cut flows by a fixed point.
+    """Cut the cycles of a network, so that its delays and backlogs can be bounded.
+
+    Behind a cut, a flow continues as a separate flow, with the sum of its waits before the cut as release jitter.
+    Waits and jitters depend on each other. They are computed in rounds, until no jitter grows (a fixed point). The
+    methods `bounds` and `backlogs_bits` of the result give the bounds of the whole network.
 
     Raises
     ------
@@ -136,7 +140,7 @@ def _cuts(before: Mapping[str, set[str]]) -> Cuts:
 
 
 def _parts(flow: Flow, cuts: Cuts, servers: Mapping[str, Server]) -> Iterator[Flow]:
-    """Cut a flow into consecutive flows at the cut links; each part has the arrival curve of the source."""
+    """Cut a flow at the cut links into consecutive flows (parts); each part has the arrival curve of the source."""
     at = [hop for hop, link in enumerate(pairwise(flow.path), 1) if link in cuts]
     for hop in at:
         server, following = servers[flow.path[hop - 1]], servers[flow.path[hop]]
@@ -247,7 +251,7 @@ class FeedForward:
     propagation
         Arrival and service curves at each server of the network.
     parts
-        Name of a flow -> its consecutive parts in this network; the flow itself if it was not cut.
+        Name of a flow -> names of the consecutive flows into which it was cut; only its own name if it was not cut.
     """
 
     propagation: Propagation
@@ -285,7 +289,7 @@ class FeedForward:
     def backlogs_bits(self) -> dict[str, float]:
         """Map the name of each server to its backlog bound [b]: the most bits that wait in all its queues together.
 
-        A packet counts from its complete arrival until its last bit has been sent.
+        A whole packet counts from its complete arrival until its last bit has been sent.
         """
         return {name: self.propagation.backlog_bits(name) for name in self.network.servers}
 

@@ -386,7 +386,7 @@ def fifo_leftover_service(
 
     Otherwise up to three values of theta are tried. Each is the time in which the queue serves a part of alpha: the
     burst of its first bucket, the burst of its last bucket, or all arrivals (the delay bound of alpha). The result
-    is the curve that gives the least delay bound to the flow with the arrival curve ``own``.
+    is the leftover service with which the flow has the least delay bound; ``own`` is the flow's arrival curve.
     """
     if not cross_traffic.buckets:
         return ServiceCurve(())

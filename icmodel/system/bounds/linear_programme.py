@@ -118,8 +118,8 @@ class Programme:
         Parameters
         ----------
         scale_s
-            Delay bound of another analysis [s], which the solver uses as its unit of time. If this bound is
-            inf, the result is inf.
+            Delay bound of another analysis [s]. The solver uses it only as unit of time, so that its numbers are
+            near 1. If this bound is inf, the result is inf.
         """
         if scale_s == math.inf or not all(queue.is_fifo for queue in self.path.queues):
             return math.inf
@@ -198,12 +198,14 @@ class QueueDates:
         Dates at the output. The first date belongs to the packet of interest; the last date is the
         earliest.
     fifo, starts
-        Output date -> input date. ``fifo`` has the arrival of the bits that depart at the output date;
-        ``starts`` has the start of their busy period. Some output dates have no start, see `MOST_DATES`.
+        Output date -> input date. ``fifo`` has the arrival of the bits that depart at the output date.
+        ``starts`` has the start of the busy period in which these bits depart. If the programme would become too
+        large, only the first and the last output date have a start; see `MOST_DATES`.
     order
         Pairs of dates at the input; the first date of a pair is never before the second.
     parts
-        Hop -> stages at this queue that leave the path after this hop; a stage is the packets of some flows.
+        Hop (server of the path) -> numbers of the stages at this queue that leave the path after that hop. A stage
+        is the packets of some flows at one server.
     before
         Dates of the previous queue on the path; None for the first queue.
     """
@@ -219,17 +221,17 @@ class QueueDates:
 
     @cached_property
     def along(self) -> StageNumbers:
-        """Indices of those stages (packets of some flows) that come from the previous queue of the path."""
+        """Numbers of the stages (packets of some flows at one server) that come from the previous queue of the path."""
         there = frozenset() if self.before is None else frozenset(self.before.queue.stages)
         stages = self.queue.stages.values()
         return frozenset(stage.number for stage in stages if stage.before in there)
 
     @cached_property
     def entering(self) -> Mapping[str | None, Mapping[int, StageNumbers]]:
-        """Stages (packets of some flows) that enter the path at this queue, as a nested mapping.
+        """Stages that enter the path at this queue, by link of arrival, then by the hop after which they leave.
 
-        The first key is the link on which the packets arrive. The second key is the last hop that they share with
-        the path.
+        A stage is the packets of some flows at one server; a hop is a server of the path. The innermost values are
+        sets of stage numbers.
         """
         return {
             link: {
@@ -241,16 +243,16 @@ class QueueDates:
         }
 
     def upstream(self) -> Iterator[QueueDates]:
-        """Iterate over `QueueDates`: of this queue, of the queue before it, and so on to the first of the path."""
+        """Yield the `QueueDates` of this queue, of the queue before it, and so on to the first queue of the path."""
         yield self
         if self.before is not None:
             yield from self.before.upstream()
 
     def aggregates(self) -> Iterator[tuple[StageNumbers, Callable[[int, float], Terms]]]:
-        """Iterate over the sets of stages whose joint arrival curve is known, for constraints of the linear programme.
+        """Yield the sets of stages whose joint arrival curve limits their arrivals in the linear programme.
 
-        A stage is the packets of some flows at one server. Each set comes with a function that returns the
-        constraint terms for the bits of the set that arrived by a date.
+        A stage is the packets of some flows at one server. With each set comes a function of a date (point in time)
+        and a factor. It returns the constraint terms for the bits of the set that arrived by the date.
         """
         for link, parts in self.entering.items():
             for hop, numbers in parts.items():
@@ -260,28 +262,29 @@ class QueueDates:
                 yield self.queue.links[link], partial(self.over_link, link)
 
     def entered(self, link: str | None, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Terms of a constraint: the bits that have entered the path at this queue, over one link, by a date.
+        """Constraint terms for the bits that entered the path at this queue over one link by a date (point in time).
 
-        A date is a point in time that is a variable of the linear programme. Only bits that leave the path after one of
-        the hops ``leaving`` count. ``sign`` is the factor of the terms in the constraint.
+        Bits that come from the previous queue of the path do not count. Only bits that leave the path after one of
+        the hops ``leaving`` count. ``sign`` is the factor of the terms, 1 or -1.
         """
         hops = (hop for hop in self.entering[link] if hop in leaving)
         return [((self.hop, link, hop, date), sign) for hop in hops]
 
     def forwarded(self, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Constraint terms for the bits that the previous queue of the path has sent to this queue by a date.
+        """Constraint terms for the bits that this queue got from the previous queue of the path by a date.
 
-        A date is a point in time, and a variable of the linear programme. Queues keep the order of bits. So the bits
-        sent by ``date`` are those that had arrived at the previous queue by the earlier date ``before.fifo[date]``.
-        Only bits that leave the path after one of the hops ``leaving`` count. ``sign`` is the factor of the terms.
+        A date is a point in time. Queues keep the order of bits. So the bits sent by ``date`` are those that had
+        arrived at the previous queue by the earlier date ``before.fifo[date]``. Only bits that leave the path after
+        one of the hops ``leaving`` count. ``sign`` is the factor of the terms, 1 or -1.
         """
         before = self.before
         return [] if before is None else before.arrived(leaving, before.fifo[date], sign)
 
     def arrived(self, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Constraint terms for all bits that arrived at this queue by a date (a point in time), over any link.
+        """Constraint terms for the bits that arrived at this queue over any link by a date (point in time).
 
-        Only bits that leave the path after one of the hops ``leaving`` count. ``sign`` is the factor of the terms.
+        Only bits that leave the path after one of the hops ``leaving`` count. ``sign`` is the factor of the terms,
+        1 or -1.
         """
         entered = [
             term for link in self.entering for term in self.entered(link, leaving, date, sign)
@@ -289,9 +292,9 @@ class QueueDates:
         return entered + self.forwarded(leaving, date, sign)
 
     def over_link(self, link: str | None, date: int, sign: float) -> Terms:
-        """Constraint terms for all bits that arrived at this queue over a link by a date (point in time).
+        """Constraint terms for all bits that arrived at this queue over one link by a date (point in time).
 
-        ``sign`` is the factor of the terms.
+        ``sign`` is the factor of the terms, 1 or -1.
         """
         entered = self.entered(link, self.parts, date, sign)
         if not self.queue.links[link] & self.along:
@@ -300,10 +303,10 @@ class QueueDates:
 
 
 def lp_dates(path: PathAggregate) -> QueueDates:
-    """Make the variables of the linear programme for points in time (dates) at each queue of a path.
+    """Make the dates of each queue of a path: points in time that are variables of the linear programme.
 
-    They are made from the last queue back to the first. The result has those of the last queue;
-    `QueueDates.before` leads to the previous queues.
+    The dates are made from the last queue back to the first. Returns the dates of the last queue;
+    `QueueDates.before` leads to those of the previous queues.
     """
     last = len(path.queues) - 1
     parts = {last: frozenset(path.queues[last].stages)}
@@ -358,7 +361,7 @@ def maximise_age_s(
     Parameters
     ----------
     unit_s, unit_bits
-        Units of ages and bits, so that the solver gets numbers near 1.
+        Units in which the solver counts ages [s] and bits [b], chosen so that its numbers are near 1.
     """
     import highspy  # imported here: only this analysis needs the solver
 

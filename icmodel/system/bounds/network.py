@@ -25,14 +25,15 @@ class Server:
     Attributes
     ----------
     service
-        Strict service curve for all flows together. For a port: rate-latency curve of the line rate and
-        the longest pause before the port sends. From measurements: rate and delay that held for every
-        measured packet; the bound then rests on the measurements.
+        Strict service curve for all flows together. For a port: rate-latency curve with the line rate as rate, and
+        the longest pause before the port sends as latency. A rate and a latency that held for every measured packet
+        may also be used; the bounds are then no stronger than the measurements.
     scheduler
         Order of service; first come, first served by default.
     line_rate_bps
-        Rate at which bits leave [b/s]. Traffic behind this server comes no faster, and a packet that has
-        begun is sent without a pause. None: the rate is unknown, and neither property is used.
+        Rate at which bits leave [b/s]. It limits the traffic behind this server. It also gives the transmission time
+        of a packet, which is sent without a pause once it has begun. None: the rate is unknown, and bounds use
+        neither.
     header_bits
         Header size: number of bits after which a cut-through switch behind the link forwards a packet. If the
         outgoing line of the switch is faster, the switch stores the packet first. None: the switch stores
@@ -47,8 +48,8 @@ class Server:
     Raises
     ------
     BoundsError
-        If the line is slower than the service. Also if ``scheduler`` is a shaper (or another scheduler that pauses
-        while packets wait), and the rate of ``service`` is not ``line_rate_bps``.
+        If the rate of ``service`` exceeds ``line_rate_bps``. Also if ``scheduler`` is a shaper (or another scheduler
+        that pauses while packets wait), and the two rates differ.
     """
 
     name: str
@@ -99,10 +100,11 @@ class Server:
         return min(self.header_bits, bits)
 
     def forwarding_s(self, following: Server | None) -> float:
-        """Time [s] from the last of the bits in `forwarding_bits` until the next queue (or receiver) gets the packet.
+        """Time from the end of a transmission until the next queue (or receiver) has the packet [s].
 
-        It is the delay of the link: propagation and switching.  The bits of a whole packet include the gap behind it,
-        for which no receiver waits.  So the time of the gap is then subtracted.
+        If the switch behind the link cuts through, the time counts from the end of the header. It is ``delay_s``:
+        propagation and switching. Otherwise it counts from the end of the whole packet. The packet ends with a gap,
+        for which no receiver waits, so the time is ``delay_s`` less the time of the gap.
         """
         whole = not self.cuts_through(following)
         return self.delay_s - (self.packet_s(self.gap_bits) if whole else 0.0)
@@ -135,7 +137,7 @@ def port(
 
     Examples
     --------
-    >>> port("a", 1e9, delay_s=2e-6).packet_s(12304.0)  # an Ethernet frame of 1500 B, with its gap
+    >>> port("a", 1e9, delay_s=2e-6).packet_s(12304.0)  # Ethernet frame with 1500 B of data: 1538 B with gap
     1.2304e-05
     """
     curve = rate_latency(line_rate_bps, pause_s)
@@ -199,7 +201,10 @@ class Flow:
 
     @property
     def arrival_at_first_server(self) -> ArrivalCurve:
-        """Arrival curve of the flow at its first queue; release jitter brings packets closer together there."""
+        """Arrival curve of the flow at its first queue.
+
+        Release jitter is a varying delay before this queue. So packets may come closer together than at the source.
+        """
         return self.arrival.deconvolve_delay(self.release_jitter_s)
 
 

@@ -44,11 +44,12 @@ class Propagation:
     Attributes
     ----------
     chains
-        Name of a flow -> stage numbers (indices) along the flow's path.
+        Name of a flow -> numbers of its stages, one for each server of its path. A stage is the packets of some
+        flows at one server.
     queues
-        Name of a server -> class -> queue. A scheduler without classes has a single queue 0.
+        Name of a server -> class -> queue. A server whose scheduler has no classes has a single queue, of class 0.
     arrivals
-        Joint arrival curve of any set of stages (packets of some flows at one server).
+        Computes the joint arrival curve of any set of stages.
     """
 
     network: Network
@@ -63,8 +64,8 @@ class Propagation:
     def backlog_bits(self, name: str) -> float:
         """Backlog bound of a server [b]: the most bits that wait; a packet counts whole until its last bit is sent.
 
-        The bound is the sum over queues. On a work-conserving line, the bound is also at most the
-        backlog of the aggregate plus the one packet that is being sent.
+        The bound is the sum of the bounds of the server's queues. If the line never idles while packets wait, another
+        bound holds: the backlog of all queues served as one, plus one longest packet. The smaller bound is returned.
         """
         server, queues = self.network.servers[name], self.queues[name].values()
         sum_bits = math.fsum(queue.backlog_bits for queue in queues)
@@ -148,7 +149,7 @@ def _class_at(server: Server, flow: Flow) -> int:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Stage (packets of some flows at one server) without its arrival curve, which `stage` adds."""
+    """Stage (packets of some flows at one server) before its arrival curve is known; `stage` adds the curve."""
 
     number: int
     before: int | None
@@ -191,9 +192,9 @@ class Stage:
     Attributes
     ----------
     before
-        Number of the previous stage of the packets; None at the source.
+        Number of the packets' stage at the previous server; None at the first server.
     link
-        Server from which the packets come; None at the source.
+        Name of the previous server, from which the packets come; None at the first server.
     """
 
     number: int
@@ -211,9 +212,9 @@ class Stage:
 class Queue:
     """Queue of one class at one server: its stages (groups of flows), joint traffic and service curves.
 
-    Each element of ``services`` alone is a valid service curve. A bound is computed with each of them, and the least
-    bound is used. The traffic does not select one of them in advance: an additional flow could then change the
-    selection, and so lower a bound.
+    Each curve in ``services`` alone is a valid service curve. Each bound is computed with every curve, and the least
+    result is used. No curve is chosen in advance by the traffic: an additional flow could then change the choice, so
+    that more traffic would give a lower bound.
     """
 
     server: Server
@@ -239,10 +240,11 @@ class Queue:
 
     @cached_property
     def longest_waits(self) -> list[list[tuple[float, float]]]:
-        """For each service curve, one or two points of the arrival curve, as pairs of time [s] and bits [b].
+        """Points of the arrival curve whose bits wait long, as pairs of time [s] and bits [b].
 
-        The first point is the burst. If the service curve has one piece, a second point follows: the point whose
-        bits wait longest. So the waits at these points give a lower limit of the longest wait.
+        There is one list for each service curve. A point says how many bits arrive within a time. The first point is
+        the burst, at 0 s. If the service curve has one piece, a second point follows: the one whose last bit waits
+        longest. The longest wait is at least the wait of these points.
         """
         points = self.arrival.breakpoints()
         return [
@@ -286,8 +288,8 @@ class Queue:
         Parameters
         ----------
         arrival
-            Arrival curve of the queue, if it differs from the stored curve. If the order of service is unknown,
-            the stored curve is used.
+            Arrival curve to use in place of the queue's own. If the order of service is unknown, the queue's own
+            curve is always used.
         """
         if not self.is_fifo:
             busy = min(busy_period_s(self.arrival, service) for service in self.services)
@@ -301,15 +303,15 @@ class StageArrivals:
     """Arrival curves of sets of stages (packets of some flows at one server), each computed once.
 
     The flow of interest is the flow whose delay is bounded. If no server on its path keeps an order between flows,
-    all other flows go first in its worst case. Another flow then waits for at most one of its packets: the packet
-    on the line. So the arrival curves of the other flows can be computed without the stages of the flow of
-    interest (``of_interest``).
+    all other flows go first in its worst case. The flow of interest then delays another flow only by the packet that
+    is on the line already. So its stages (``of_interest``) do not count as cross traffic in the arrival curves of
+    other flows.
 
     Parameters
     ----------
     look_back
-        Number of servers, counted back from a stage towards the sources, for which an additional bound is computed:
-        the joint output of the server.
+        Number of servers before a stage, counted towards the sources, at which packets on one link get an additional
+        bound: the joint output of the server. 0: no such bound.
     """
 
     def __init__(self, look_back: int) -> None:
@@ -340,8 +342,8 @@ class StageArrivals:
     def of_stages(self, numbers: StageNumbers, of_interest: StageNumbers = _NONE) -> ArrivalCurve:
         """Joint arrival curve of several stages (packets of some flows at one server) of one queue.
 
-        ``of_interest`` holds the stages of the flow whose delay is bounded. At the previous servers, they do not count
-        as cross traffic; the docstring of the class gives the reason.
+        ``of_interest`` holds the stages of the flow whose delay is bounded, if all other flows go first in its worst
+        case. At the previous servers, these stages do not count as cross traffic.
         """
         return self._of_stages(numbers, of_interest, self._look_back)
 
@@ -350,7 +352,7 @@ class StageArrivals:
     ) -> ArrivalCurve:
         """Arrival curve of all traffic in a queue except the stages with the given numbers.
 
-        A stage is the packets of some flows at one server.
+        A stage is the packets of some flows at one server. ``of_interest``: see `of_stages`.
         """
         return self._cross_traffic(queue, numbers, of_interest, self._look_back)
 
@@ -392,10 +394,10 @@ class StageArrivals:
     def _over_link_without(
         self, link: str | None, numbers: StageNumbers, left_out: int
     ) -> ArrivalCurve:
-        """Arrival curve of the traffic over one link, without the stage ``left_out``.
+        """Arrival curve of the traffic over one link without the stage ``left_out``: the minimum of two curves.
 
-        A stage is the packets of some flows at one server. The curve is the sum over all stages of the link (computed
-        once and kept), less the curve of this stage. It is at most the bound by the line rate of the link.
+        A stage is the packets of some flows at one server. One curve is the sum over all stages of the link (computed
+        once and kept), less the curve of ``left_out``. The other curve is the bound by the line rate of the link.
         """
         own = self._stages[left_out].arrival.buckets
         if len(own) != 1:
@@ -429,7 +431,11 @@ class StageArrivals:
     def _aggregate_bounds(
         self, stages: list[Stage], of_interest: StageNumbers, look_back: int
     ) -> Iterator[ArrivalCurve]:
-        """Yield arrival curves that bound the traffic over one link: by its line rate, and by the previous server."""
+        """Yield arrival curves that bound the joint traffic of some stages over one link.
+
+        A stage is the packets of some flows at one server. The first curve follows from the line rate of the link. The
+        second curve, the joint output of the previous server, is computed only if ``look_back`` is above 0.
+        """
         yield from self._line_shaping(stages)
         if look_back == 0 or not (len(stages) > 1 or of_interest):
             return
@@ -469,11 +475,12 @@ class StageArrivals:
         look_back: int,
         same_link: StageNumbers = _NONE,
     ) -> ArrivalCurve:
-        """Arrival curve behind a queue for the packets of some stages: the minimum of two bounds.
+        """Joint arrival curve of some stages behind their queue: the minimum of two bounds.
 
-        By bits: the output curve of the leftover service plus one packet, since packets count only when
-        whole. By packets: each packet waits between 0 and the longest wait, so as many packets may come in
-        a time t as arrive at the queue in t plus the longest wait.
+        A stage is the packets of some flows at one server. The first bound counts bits: the output curve that follows
+        from the leftover service, plus one longest packet, since a packet counts only when whole. The second bound
+        counts packets: each packet waits between 0 and the longest wait, so at most as many packets leave within a
+        time t as arrive within t plus the longest wait.
         """
         stages = [queue.stages[number] for number in numbers]
         arrival = self._of_stages(numbers, of_interest, look_back)
@@ -494,16 +501,16 @@ class StageArrivals:
 def _is_least(wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: Queue) -> bool:
     """Whether the first of two arrival curves behind a queue is surely the lower one; then the second is not computed.
 
-    The first curve assumes that each packet waits at most ``wait_s``. It is ``arrival(t + wait_s)``.
+    The first curve follows from the longest wait ``wait_s`` of a packet. It is ``arrival(t + wait_s)``.
 
-    The second curve assumes the service that cross traffic (other packets) leaves. Let theta be the delay bound of
-    the cross traffic alone. Until theta, a first-come-first-served queue leaves the packets no service. So the second
-    curve is at least ``arrival(t + theta) + longest_bits``. Arrival curves are concave, so it is enough to compare both
-    curves at t = 0.
+    The second curve follows from the service that cross traffic (other packets) leaves. Let theta be the delay bound
+    of the cross traffic alone. Until theta, a first-come-first-served queue leaves no service. So the second curve is
+    at least ``arrival(t + theta) + longest_bits``. Arrival curves are concave, so it is enough to compare both curves
+    at t = 0.
 
-    A lower limit of theta replaces theta. The cross traffic is at least the joint arrival curve of the queue minus
-    ``arrival``. Each point of this difference waits at most theta. The lower limit is the longest wait among the points
-    in `Queue.longest_waits`.
+    A lower limit takes the place of theta, since it is quicker to compute. The cross traffic is at least the joint
+    arrival curve of the queue minus ``arrival``. The limit is the longest wait of this difference, at the points in
+    `Queue.longest_waits`.
     """
     if not queue.is_fifo:
         return False
@@ -518,9 +525,9 @@ def _is_least(wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: 
 
 
 def _by_link(stages: Iterable[Stage]) -> dict[str | None, StageNumbers]:
-    """Group stages by the previous server, from which their packets come; the key is ``None`` for a source.
+    """Group stages by the server from which their packets come: name of that server -> numbers of the stages.
 
-    A stage is the packets of some flows at one server. The result maps each previous server to the numbers of stages.
+    A stage is the packets of some flows at one server. Stages at the first server of a path have the key ``None``.
     """
     numbers: dict[str | None, set[int]] = {}
     for stage in stages:

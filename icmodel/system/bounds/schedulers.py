@@ -135,9 +135,10 @@ def weighted_round_robin_services(
     Le Corronc 2018, §8.2.4). The reason: during p whole turns of class ``own``, each other class has at most
     p + 1 turns.
 
-    A second curve holds if numbers m and e are known for class ``own``: any n consecutive packets have at least
-    ``n * m - e`` bits, so m is about the mean size of a packet. While the class sends s bits, p is at
-    most ``(s + e)/(w m)``, and the line sends at most ``s + (p + 1) Q`` bits. So with ``q = w m`` the curve is ``q/(q + Q) * [beta - Q (1 + e/q)]+``.
+    A second curve uses m, about the mean size of a packet of class ``own``. It needs a number e such that any n
+    consecutive packets have at least ``n * m - e`` bits. With ``q = w m``, the curve is
+    ``q/(q + Q) * [beta - Q (1 + e/q)]+``. The reason: while the class sends s bits, p is at most ``(s + e)/q``, and
+    the line sends at most ``s + (p + 1) Q`` bits.
     """
     mine = traffic[own]
     others = math.fsum(
@@ -315,7 +316,7 @@ def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) ->
     """Find the intervals of a gate cycle in which a class can start frames, as pairs of start and end [s].
 
     When the gate opens, a packet of a lower class may still be on the line; the interval begins when it has been sent.
-    The interval ends so early that the longest own packet is sent before the gate closes.
+    The interval ends so early that the longest packet of class ``own`` is sent before the gate closes.
     """
     is_open = [own in window.open for window in windows]
     if all(is_open):
@@ -338,9 +339,9 @@ def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) ->
 
 
 def _longest_wait_s(openings: Openings, cycle_s: float, share: float) -> float:
-    """Latency T of a periodic gate [s]: within t from any moment, the gate is open at least ``share * (t - T)``.
+    """Least latency T of a periodic gate [s]: in any time t, the gate is open at least ``share * (t - T)``.
 
-    The worst moment is the end of an opening, and the worst t ends at the beginning of another opening.
+    The time t that decides T begins at the end of an opening, and ends at the beginning of another opening.
     """
     longest = 0.0
     count = len(openings)

@@ -1,8 +1,8 @@
 """Formats: import systems from files of other tools, and export them.
 
 ``saihu`` reads Saihu's output-port network (JSON) and physical network (the XML of WOPANet), and writes
-the output-port network. ``node_link`` reads and writes the JSON of networkx. Both readers build the
-tables of ``imported``. A remark names each part that a format cannot express.
+the output-port network. ``node_link`` reads and writes the JSON of networkx. Both readers make an
+`ImportedSystem`. A remark names each part that a format cannot express.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ FAST_BPS = 1e12
 
 @dataclass
 class ImportedSystem:
-    """Devices, switches, links and streams read from another tool's file, with remarks on lost parts."""
+    """Devices, switches, links and streams read from another tool's file, with remarks on parts that are left out."""
 
     name: str
     title: str
@@ -78,9 +78,10 @@ class TokenBucketFlow:
     packet_bits: float
 
     def stream_table(self, name: str, made: ImportedSystem) -> Table:
-        """Make the table of a stream for the flow, without source and sink.
+        """Make the table of a stream for the flow; the caller adds source and sink.
 
-        The stream has messages as large as the burst, at the rate of the flow.
+        Each message of the stream is as large as the burst. The period is burst / rate, so that the stream has the
+        rate of the flow.
 
         Raises
         ------
@@ -146,7 +147,7 @@ def needed_list(table: object, key: str, where: str) -> list[Any]:
     Raises
     ------
     NetworkError
-        If there is no table, or the key is missing or holds no list.
+        If ``table`` is no table, or the key is missing, or its value is no list.
     """
     value = needed(table, key, where) if isinstance(table, Mapping) else None
     if not isinstance(value, list):

@@ -91,9 +91,10 @@ def _paths(flow: Mapping[str, Any], servers: list[str]) -> list[ServerPath]:
 
 
 def _nodes(servers: list[str], paths: list[ServerPath], made: ImportedSystem) -> dict[str, str]:
-    """Map each server to its node. All servers that directly follow the same server on a path form one node.
+    """Map each server (sending port) to the node that has the port; the file has no nodes.
 
-    The name of a node is the common part of its servers' names: s1 for s1-o0 and s1-o1, or for s1->s2.
+    A link ends at one node. So if paths lead from one server to several servers, these servers are ports of the same
+    node. Its name is the common part of their names: s1 for s1-o0 and s1-o1, or for s1->s2.
     """
     after: dict[str, list[str]] = {}
     for path in paths:
@@ -149,9 +150,10 @@ def _pieces(
     units: Units,
     where: str,
 ) -> list[tuple[float, float]]:
-    """Pieces of a piecewise linear curve, as pairs of numbers.
+    """Pieces of a piecewise linear curve in the file, as pairs of numbers, such as burst [b] and rate [b/s].
 
-    ``lists`` gives the names of two lists in the file, each with the kind of its unit.
+    The file has the curve as two lists of equal length. ``lists`` has the name of each list, and the kind of its
+    numbers: ``(("bursts", "data"), ("rates", "rate"))``.
     """
     curve = needed(table, key, where)
     first, second = (
@@ -180,9 +182,9 @@ def _add_switches(services: Services, node_of: Mapping[str, str], made: Imported
 def _add_links(
     services: Services, node_of: Mapping[str, str], paths: list[ServerPath], made: ImportedSystem
 ) -> dict[str, str]:
-    """Add a link from each server to the next node, or to a device if flows end after the server.
+    """Add a link from each server (sending port) to the next node, or to a new device if all its flows end there.
 
-    Returns the name of the node or device behind each server.
+    Returns a mapping: name of a server -> name of the node or device at the other end of its link.
     """
     peers = {here: node_of[there] for path in paths for here, there in pairwise(path)}
     for name, (rate, _) in services.items():
@@ -240,7 +242,7 @@ def _sink(
 ) -> str:
     """Name of the device that receives a flow: the device behind the flow's last server.
 
-    If a node follows that server, a device is added to the node.
+    If other flows go on from that server to a node, a new device is linked to this node.
     """
     own = _sink_name(server, node_of, made)
     if any(device["name"] == own for device in made.devices):
@@ -317,8 +319,8 @@ def _physical_links(root: Element, made: ImportedSystem) -> Iterator[Table]:
 def _physical_rate_bps(link: Element, node: Element, made: ImportedSystem) -> float:
     """Rate of a cable [b/s]: the service rate of the link, otherwise that of the node that sends over the link.
 
-    If neither states a service rate, the transmission capacity is used in the same order. Without a capacity,
-    the rate is 1 Tb/s.
+    If neither states a service rate, the transmission capacity of the link is used, otherwise that of the node. If
+    neither states a capacity, the rate is 1 Tb/s.
     """
     rates = [
         PHYSICAL_UNITS.read("rate", element.get(key))
@@ -482,9 +484,9 @@ class Units:
     time: str = "s"
 
     def within(self, table: Mapping[str, Any]) -> Units:
-        """Default units in a nested table: the same, unless its keys replace them.
+        """Default units in a nested table: those of the outer table, unless the nested table states its own.
 
-        The keys are ``data_unit``, ``rate_unit`` and ``time_unit``.
+        The keys for this are ``data_unit``, ``rate_unit`` and ``time_unit``.
         """
         return Units(*(str(table.get(f"{kind}_unit", getattr(self, kind))) for kind in _BASES))
 

@@ -32,7 +32,7 @@ from icmodel.system.prediction.resources import (
 from icmodel.system.prediction.throughput import Throughput
 from icmodel.system.schedulers import Fifo, Gates, StrictPriority, greatest_rate_bps
 from icmodel.system.sharing import FULL, SAME
-from icmodel.system.sharing.loss import NOWHERE, Curve, expected_beyond, greatest_queue_bits
+from icmodel.system.sharing.loss import NOWHERE, Curve, expected_lost_fraction, greatest_queue_bits
 from icmodel.system.traffic import Packing
 
 BUFFERS = "stated buffers"
@@ -293,7 +293,7 @@ class _Meeting:
             variance_s2 = float(queues.last_variance_s2[burst.stream, burst.hop])
             room_s = max(self.buffer_bits - own, 0.0) / drain.rate_bps
             burst_s = burst.curve.burst_bits / drain.rate_bps
-            expected = burst.packets * expected_beyond(mean_s, variance_s2, room_s, burst_s)
+            expected = burst.packets * expected_lost_fraction(mean_s, variance_s2, room_s, burst_s)
             even = burst.packets * excess / arrived if arrived > 0 else 1.0
             value = low if bunched else min(max(min(expected, even), low), high)
             loss = BufferLoss(value, low, high, self.port.name)

@@ -3,8 +3,8 @@
 Flows share *resources*: classes of ports, processors of hosts, and receiving interfaces of hosts. A sender
 waits for the resources of its own host, so all flows get max-min fair shares of these resources. At later
 resources, flows without back-pressure (UDP) send the rate they offer, and lose the excess. Elastic flows
-(TCP) reduce their rate upon loss, and divide the rest. This order is assumed: the sources measured UDP and
-TCP separately.
+(TCP) reduce their rate upon loss, and divide the rest. That UDP goes first is assumed: the published measurements
+have UDP and TCP only separately.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ class Flows:
     path : array of int (flows, hops)
         Resources that each flow uses, in the order of its path; shorter paths are filled up with ``NOWHERE``.
     usage : array (flows, hops)
-        Resource capacity taken by 1 b/s of goodput; 0 for a multicast copy that is counted
-        already.
+        Capacity of the resource that 1 b/s of goodput takes, in the unit of the resource. For a multicast copy, 0 at
+        resources where another copy of the same packets counts already.
     origin : int
-        Number of hops at the beginning of each path that belong to the sender.
+        Number of resources at the beginning of each path that belong to the sending host.
     sent_with : array of int (flows,)
         For a multicast copy: index of the first copy of the same set, the only copy that the sender sends. For
         every other flow: its own index.
@@ -96,12 +96,12 @@ class Flows:
     origin: int
     sent_with: Ints
 
-    def crossings(self, some: Bools, hops: slice) -> Crossings:
-        """List pairs of a flow and a resource on its path: the flows marked in ``some``, at the hops ``hops``.
+    def crossings(self, selected: Bools, hops: slice) -> Crossings:
+        """List all pairs of a flow and a resource on its path, as indices of flows and resources.
 
-        A flow keeps its index among all flows.
+        ``selected`` is a boolean mask of the flows to list, and ``hops`` the slice of the hops to list.
         """
-        path = np.where(some[:, None], self.path, NOWHERE)[:, hops]
+        path = np.where(selected[:, None], self.path, NOWHERE)[:, hops]
         flow, hop = np.nonzero(path != NOWHERE)
         return Crossings(flow, path[flow, hop], self.usage[:, hops][flow, hop])
 
@@ -296,7 +296,7 @@ class Crossings:
     usage: Floats
 
     def of(self, entries: Bools) -> Crossings:
-        """Select pairs of flow and link by a boolean mask."""
+        """Select pairs of flow and link by a boolean mask (entries,)."""
         return Crossings(self.flow[entries], self.link[entries], self.usage[entries])
 
     def per_link(self, of_flow: Floats, links: int) -> Floats:
@@ -331,8 +331,8 @@ def max_min(
     crossings : Crossings
         Links that each flow crosses.
     requests_bps, weights : arrays (flows,)
-        Requested rate [b/s], and weight of each flow. If a flow with an infinite request crosses a link, a link
-        limits the flow.
+        Requested rate [b/s], and weight of each flow. A flow may request an infinite rate; then a link on its path
+        limits it.
 
     Notes
     -----
@@ -536,12 +536,11 @@ def usable_windows(
 def differentiated(
     rate_bps: float, demand: Classes, behaviours: Mapping[int, str]
 ) -> dict[int, float]:
-    """Rate available to each DSCP class of a port, as IC2012 §6.5.3 measured at a switch with factory settings.
+    """Rate available to each DSCP class of a port, as the thesis IC2012 measured at a switch (§6.5.3).
 
-    Expedited forwarding goes first, with at most 5.5/9.4 of the rate. The assured classes share the rest
-    by weight: AF4 and AF1 as 7 to 2.4. AF2 and AF3 lie evenly between AF1 and AF4, and best effort
-    counts as AF1 (both assumed). Drop precedences made little difference in the measurement; they are
-    ignored.
+    The switch had factory settings. Expedited forwarding goes first, with at most 5.5/9.4 of the rate. The assured
+    classes share the rest by weight: AF4 and AF1 as 7 to 2.4. AF2 and AF3 lie evenly between AF1 and AF4, and best
+    effort counts as AF1 (both assumed). Drop precedences made little difference in the measurement; they are ignored.
 
     Parameters
     ----------
@@ -574,10 +573,11 @@ def assured_weight(behaviour: str) -> float:
 def scaled(
     capacity: float, demand: Classes, *, rule: Discipline, rate_bps: float
 ) -> dict[int, float]:
-    """Divide a capacity among classes by ``rule``, if the capacity is not in b/s as the rule requires.
+    """Divide a capacity that is not in b/s among classes, by a rule that divides a rate in b/s.
 
-    ``capacity``, the ``demand`` of each class and the result are in another unit, such as the fraction of an interface.
-    The demands are multiplied by ``rate_bps / capacity`` for the rule, and its results are divided by this factor.
+    ``capacity``, the ``demand`` of each class and the result have the same unit, such as the fraction of an interface.
+    ``rate_bps`` is the rate of the whole capacity. The factor ``rate_bps / capacity`` converts the demands to b/s for
+    the rule, and the results of the rule back.
     """
     scale = rate_bps / capacity
     available = rule(rate_bps, {priority: part * scale for priority, part in demand.items()})

@@ -2,7 +2,7 @@
 
 A port is modelled as one fluid queue, first come, first served. A full queue drops frames of any flow
 alike. So if the load exceeds the rate, each flow loses the same part, and less arrives at the next hop.
-IC2012 §6.5.3 shows that two equal UDP senders share a receiver evenly. For unequal senders the rule is
+In the thesis IC2012 (§6.5.3), two equal UDP senders share a receiver evenly. For unequal senders the rule is
 assumed.
 """
 
@@ -39,7 +39,8 @@ def passing(
     path : array of int (flows, hops)
         Link of each hop; ``NOWHERE`` after the last hop.
     usage : array (flows, hops)
-        Bits on the link for 1 bit of the flow; 0 for a multicast copy that is counted already.
+        Bits on the link for 1 bit of the flow. For a multicast copy, 0 on links where another copy of the same packets
+        counts already.
     capacity_bps : array (links,)
         Capacity of each link [b/s].
 
@@ -103,7 +104,7 @@ class Curve:
 def greatest_queue_bits(
     curves: Iterable[Curve], rate_bps: float, closed_s: float = 0.0
 ) -> tuple[float, float]:
-    """Greatest queue if all bursts come to a port together [b], and the bits that have arrived until then [b].
+    """Greatest queue at a port if all bursts come together [b], and the bits that have arrived by then [b].
 
     The queue is the greatest vertical distance between the arrival and service curves; a token bucket
     bounds each link's traffic (R. L. Cruz, A calculus for network delay, part I, IEEE Trans. Information
@@ -141,18 +142,20 @@ def greatest_queue_bits(
     return queue, arrived
 
 
-def expected_beyond(mean_s: float, variance_s2: float, room_s: float, burst_s: float) -> float:
+def expected_lost_fraction(
+    mean_s: float, variance_s2: float, buffer_s: float, burst_s: float
+) -> float:
     """Expected fraction of a burst that is lost at a full buffer, computed from its wait in an unlimited buffer.
 
     The wait has the distribution of `icmodel.system.sharing.waiting.quantile_s`, with an exponential tail. A wait
-    longer than the time to send a full buffer means loss. The port would need the excess time to send the lost part
-    of the burst (assumed); at most the whole burst is lost.
+    longer than the time to send a full buffer means loss: the port loses as much of the burst as it could send in the
+    excess time (assumed), but no more than the whole burst.
 
     Parameters
     ----------
     mean_s, variance_s2 : float
         Mean [s] and variance [s²] of the wait.
-    room_s : float
+    buffer_s : float
         Time to send a full buffer [s].
     burst_s : float
         Time to send the burst [s].
@@ -162,9 +165,9 @@ def expected_beyond(mean_s: float, variance_s2: float, room_s: float, burst_s: f
     std = math.sqrt(variance_s2)
     if std >= mean_s:
         waited = min(2 * mean_s**2 / (variance_s2 + mean_s**2), 1.0)
-        tail_s, later = mean_s / waited, room_s
+        tail_s, later = mean_s / waited, buffer_s
     else:
-        waited, tail_s, later = 1.0, std, room_s - (mean_s - std)
+        waited, tail_s, later = 1.0, std, buffer_s - (mean_s - std)
     surely_s = min(max(-later, 0.0), burst_s)  # part of the burst that is surely lost
     if tail_s <= 0:
         return surely_s / burst_s

@@ -38,9 +38,9 @@ BLOCK = 16_384
 def quantile_s(mean_s: Floats, variance_s2: Floats, share: float) -> Floats:
     """Quantile of waiting times [s], array (n,): the time that the fraction ``share`` of waits does not exceed.
 
-    A wait that varies more than an exponential one is modelled as 0 with some probability, and exponential
-    otherwise. A wait that varies less is modelled as a fixed time plus an exponential time. The model is
-    exact for M/M/1.
+    If the standard deviation of the wait exceeds its mean, the wait is modelled as 0 with some probability, and as
+    exponential otherwise. If not, it is modelled as a fixed time plus an exponential time. The model is exact for
+    M/M/1.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class Arrivals:
 
 
 def _sums(number: Ints, values: Floats) -> Floats:
-    """Sum the values that share a number, such as a port; the result holds the sum for each number."""
+    """Sum values by number, such as the port's number: element k of the result is the sum of values with number k."""
     count, width = int(number.max(initial=-1)) + 1, math.prod(values.shape[1:])
     places = (number[:, None] * width + np.arange(width)).ravel()
     total = np.bincount(places, values.ravel(), minlength=count * width)
@@ -214,10 +214,10 @@ class _Encounters:
     load : array
         Sum of the loads ρ.
     residual_s, square_s2 : arrays
-        Σ ρ b / 2 [s] and Σ ρ b² / 3 [s²], for loads ρ and bursts b [s]: mean residual time of the burst being
-        sent, and mean square of this time.
+        Mean and mean square of the residual time of the burst that is being sent: Σ ρ b / 2 [s] and
+        Σ ρ b² / 3 [s²], for loads ρ and bursts b [s].
     growth, square_growth : arrays
-        Factors on these two sums, caused by bursts that wait behind the burst being sent.
+        Factors by which ``residual_s`` and ``square_s2`` grow if bursts that wait behind this burst count too.
     pairs_s : array
         Contribution of pairs of bursts to half the mean square of the wait, divided by ``residual_s`` [s].
     """
@@ -242,15 +242,17 @@ class _Encounters:
         return np.asarray(1 / (1 - np.minimum(load, FULL) * np.clip(beyond, 0.0, 1.0)))
 
 
-def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats]) -> _Encounters:
-    """Sum the loads and bursts of the other streams at the port of each given entry (stream at a port).
+def _encounters(
+    at: Arrivals, counted: Bools, of: Ints, nodes: tuple[Floats, Floats]
+) -> _Encounters:
+    """Sum the loads and bursts of other streams at the same port, for each given entry (stream at a port).
 
-    Only streams that ``some`` selects count; streams of the entry's own source do not. ``of`` has the indices of
-    the given entries. Some sums are integrals, which are evaluated by Gaussian quadrature. ``nodes`` has the
-    quadrature points and their weights for each port, two arrays (ports, points).
+    ``of`` has the indices of the given entries. ``counted`` is a boolean mask of the streams that count; streams of
+    the entry's own source never count. Some fields of the result are integrals, evaluated by Gaussian quadrature.
+    ``nodes`` has the quadrature points and weights of each port, two arrays (ports, points).
     """
     t, weight = (of_port[at.port] for of_port in nodes)
-    load = np.where(some, at.load, 0.0)
+    load = np.where(counted, at.load, 0.0)
     grown = 1 + load[:, None] * t
     half, third = load * at.burst_s / 2, load * at.burst_s**2 / 3
     terms = (
@@ -276,7 +278,11 @@ def _encounters(at: Arrivals, some: Bools, of: Ints, nodes: tuple[Floats, Floats
 def _on_the_wire(
     at: Arrivals, priority: int, here: Ints, load_before: Floats
 ) -> tuple[Floats, Floats]:
-    """Residual time of a less urgent packet on the wire: mean [s] and mean square [s²]."""
+    """Mean [s] and mean square [s²] of the time for which a less urgent packet still occupies the wire.
+
+    The time counts from the arrival of a frame of each entry (stream at a port) with an index in ``here``; it is 0 if
+    no such packet is on the wire. ``load_before`` is the load of streams with the entry's priority or a higher one.
+    """
     left, mean, square = 1 - load_before, np.zeros(len(here)), np.zeros(len(here))
     for lower in np.unique(at.priority[at.priority < priority])[::-1]:
         load = np.where(at.priority == lower, at.load, 0.0)
@@ -292,8 +298,8 @@ def all_bursts_once_s(at: Arrivals) -> Floats:
     """Wait of each entry (stream at a port) if all other entries send their bursts together [s].
 
     The entry waits for the bursts of equal or higher priority, and for one packet of lower priority.
-    Packets of the entry's own source come one after the other. More urgent packets that come meanwhile
-    take their part of the port (leftover service of strict priority, J.-Y. Le Boudec and P. Thiran,
+    It does not wait for streams of its own source, whose packets come one after the other. More urgent packets that
+    come meanwhile take their part of the port (leftover service of strict priority, J.-Y. Le Boudec and P. Thiran,
     Network Calculus, 2001, §2.4).
     """
     wait_s = np.zeros(len(at.port))
@@ -399,10 +405,11 @@ def _variance_ratio(
 
 
 def _square(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
-    """Contribution of each entry (stream at a port) to the variance of other streams' waits [s²], array (entries,).
+    """Variance that each entry (stream at a port) adds to the wait of another stream's frame [s²], array (entries,).
 
-    If a burst of the entry begins a time s after the frame of another stream, the last packet of this frame waits x(s)
-    longer [s]. The contribution is the entry's bursts per second, times the integral of x(s)² over s.
+    If a burst of the entry begins a time s after this frame, the frame's last packet waits x(s) longer [s]. The added
+    variance is the entry's bursts per second, times the integral of x(s)² over s. ``own_s`` is the time from the first
+    to the last packet of the frame.
     """
     points, weights = np.polynomial.legendre.leggauss(WAIT_NODES)
     u = (points + 1) / 2
@@ -419,12 +426,13 @@ def _square(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
 
 
 def _slip_s(at: Arrivals, priority: int, own_s: Floats) -> Floats:
-    """Mean wait of a frame for a less urgent packet that is sent between two of the frame's packets [s].
+    """Mean wait of a frame [s] for a less urgent packet that is sent between two of the frame's packets.
 
-    It is sent if a packet of the frame comes too late to follow the previous one directly (in the fraction `LATE` of
-    cases), and a less urgent packet waits. This happens at most once per frame. From then on the frame's packets queue,
-    so they follow one another directly. They also queue, and nothing is sent between them, if a less urgent packet was
-    on the wire when the frame's first packet arrived. The standard deviation of the wait is assumed equal to its mean.
+    Such a packet is sent if it waits, and a packet of the frame comes too late to follow the previous one directly (in
+    the fraction `LATE` of cases). This happens at most once per frame: the later packets of the frame then queue, and
+    follow one another directly. For the same reason it does not happen if a less urgent packet was on the wire when
+    the frame began to arrive. The standard deviation of the wait is assumed equal to its mean. ``own_s`` is the time
+    from the first to the last packet of each entry's frame.
     """
     lower = at.priority < priority
     load = np.bincount(at.port, np.where(lower, at.load, 0.0))[at.port]
