@@ -128,7 +128,7 @@ sys.modules[__name__].__class__ = _Package
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Load a public room, or a public name from its room, and store it in the package."""
+        """Load a public room (subpackage or module), or a public name from its room, and store it in the package."""
         if name in _ROOMS:
             return import_module(f"{__name__}.{name}")
         if name not in _ROOM_OF:

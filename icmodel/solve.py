@@ -215,7 +215,7 @@ def goodput_by_rate(scenario: Scenario, model: Model) -> Goodput:
 
 
 def least_rate_fps(goodput_bps: float, payload_bytes: int) -> int:
-    """Least whole frame rate [1/s] that carries a goodput [b/s].
+    """Least whole frame rate [1/s] with ``rate * payload_bytes * 8 >= goodput_bps``.
 
     >>> least_rate_fps(8e6, payload_bytes=1000)
     1000

@@ -157,7 +157,7 @@ class _Sources:
     cache: bool
 
     def row(self, link: Link) -> tuple[Row, ...]:
-        """Judge one link by all its sources, and return its row; empty if no source can judge."""
+        """Judge one link by all its sources, and return its row as a tuple, empty if no source can judge."""
         measured = [self.measured(known, link) for known in self.known if known.matches(link)]
         sources = [source for source in measured if source.answers]
         silent = tuple(
@@ -257,8 +257,8 @@ class _Bounds:
     """Bounds that theory sets for one stream on a wire, whatever the hosts.
 
     ``alone_bps`` is the greatest goodput without other streams. ``goodput_bps`` is the greatest goodput while the other
-    streams of the interface ``shared`` are sent too; if ``shared`` is ``None``, there are none. ``latency_s`` is the
-    least latency.
+    streams of the interface ``shared`` are sent too; if ``shared`` is ``None``, no other streams use it. ``latency_s``
+    is the least latency.
     """
 
     scenario: Scenario

@@ -172,7 +172,7 @@ def question_table(keywords: Mapping[str, object], protocols: tuple[str, ...]) -
 
 
 def codes(axis: str, value: object, names: tuple[str, ...]) -> object:
-    """Convert the name of a protocol or option to its index in ``names``.
+    """Convert the name of a protocol, or the value of an option, to its index in ``names``.
 
     An array must hold such indices already; it is checked, and returned unchanged.
 

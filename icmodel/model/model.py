@@ -201,7 +201,7 @@ class Model:
             )
         elif question:
             raise ScenarioError(
-                f"the question is given as a Scenario and as keywords ({', '.join(question)}): give only one of both"
+                f"the question is given as a Scenario and as keywords ({', '.join(question)}): give only one of them"
             )
         if outside not in (REFUSE, EXTRAPOLATE):
             raise ScenarioError(f"outside={outside!r} is unknown: use {REFUSE} or {EXTRAPOLATE}")

@@ -129,8 +129,8 @@ def solve_for(
     if value is None:
         noun = "count of cores" if parameter == "cores" else parameter
         raise OutOfDomain(
-            f"{model.data.id} reaches {rate} with no {noun}: the low end of the goodput's 90 % interval "
-            "always stays below it; give a lower goodput"
+            f"no {noun} reaches {rate} on {model.data.id}: the low end of the goodput's 90 % interval always "
+            "stays below it; give a lower goodput"
         )
     solution = solved(model, asked, parameter, value, goodput_bps)
     text = {

@@ -30,8 +30,8 @@ Progress = Callable[[int, int], None]
 class GridOptions(NamedTuple):
     """Options of a sweep.
 
-    ``metrics`` are the metrics to predict, empty for all. A point outside the measured range is extrapolated with
-    ``extrapolate``, and left without answer with ``allow_gaps``; otherwise it is an error.
+    ``metrics`` are the metrics to predict, empty for all. A point outside the measured range is an error, unless one of
+    two options is set: ``extrapolate`` predicts such a point, ``allow_gaps`` leaves it without an answer.
     """
 
     metrics: tuple[str, ...] = ()

@@ -49,8 +49,8 @@ def sweep(
     model : Model
         Model that predicts.
     outside : "refuse", "nan" or "extrapolate"
-        Treatment of points outside the dataset: "refuse" raises OutOfDomain, "nan" answers NaN, "extrapolate"
-        answers, marked ``extrapolated``.
+        Treatment of points outside the dataset: "refuse" raises OutOfDomain, "nan" answers NaN, "extrapolate" marks
+        the answer ``extrapolated``.
     metrics : sequence of str, optional
         Metrics to predict; all by default.
     intervals : bool
