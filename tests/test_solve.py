@@ -138,7 +138,7 @@ def test_the_command_line_tells_what_is_least(capsys: pytest.CaptureFixture[str]
         (["--solve", "time", "--goodput", "1 Gb/s"], "is unknown: use rate, payload or cores"),
         (["--goodput", "1 Gb/s"], "use --requested-goodput"),
         (["--solve", "rate"], "--solve needs a goodput"),
-        (["--solve", "cores", "--goodput", "90 Gb/s"], "with no count of cores"),
+        (["--solve", "cores", "--goodput", "90 Gb/s"], "no count of cores reaches 90 Gb/s"),
     ],
 )
 def test_what_cannot_be_solved_is_told(
