@@ -75,7 +75,7 @@ class Commands(TyperGroup):
         return typer.main.get_command(module.app)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command in the words of a command line.
+        """Find the command that the first word of a command line names.
 
         Raises
         ------
@@ -202,7 +202,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 def report_unexpected(error: Exception, words: Sequence[str]) -> int:
     """Report an error that is no `IcmodelError`, and return the exit code.
 
-    The error is Ctrl-C during an import, a full disk, or a defect of icmodel.
+    Such an error is a full disk, a defect of icmodel, or Ctrl-C while Python imports a module.
     """
     cause: BaseException | None = error
     while cause is not None:
@@ -224,7 +224,7 @@ def report_unexpected(error: Exception, words: Sequence[str]) -> int:
 
 
 def with_option(sentence: str, words: Sequence[str]) -> str:
-    """If an error begins with the name of a parameter, replace the name by the option that the user typed.
+    """If an error message begins with the name of a parameter, replace the name by the option that the user typed.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def usage_sentence(error: Exception, words: Sequence[str]) -> str:
 
 
 def command_of(words: Sequence[str]) -> str:
-    """Return the command in the words of a command line, such as ``icmodel predict``."""
+    """Return ``icmodel predict`` for the words ``["predict", "--json"]``, and ``icmodel`` if no command is named."""
     return " ".join(["icmodel", *(word for word in words[:1] if word in COMMANDS)])
 
 
@@ -264,8 +264,9 @@ def _fail(
 ) -> int:
     """Print an error on standard error, and return the exit code ``code``.
 
-    With ``--json``, the error is also a JSON document on standard output. If the error names a place in a file, the key
-    ``where`` is this place, such as ``line 3, column 5``. Otherwise, it is the command.
+    With ``--json``, the error is also printed as a JSON document on standard output. If the error names a position in
+    a file, the document's key ``where`` holds this position, such as ``line 3, column 5``. Otherwise, the key holds the
+    command, such as ``icmodel predict``.
     """
     if "--json" in words:
         place = _PLACE.search(sentence)
@@ -281,6 +282,6 @@ def _fail(
 
 
 def _discard_output() -> int:
-    """Discard further output after a closed pipe or a failed write."""
+    """Discard all further output after a closed pipe or a failed write. Return the exit code for a closed pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return PIPE_CLOSED

@@ -45,9 +45,9 @@ Update = Annotated[
 
 
 class Earlier(NamedTuple):
-    """Earlier result of ``--against``: its file and its JSON document.
+    """Earlier result to compare with (option ``--against``): its file and its JSON document.
 
-    If ``update`` is true (option ``--update``), the new result replaces the file.
+    If ``update`` is true (option ``--update``), the new result is written to the file after the comparison.
     """
 
     file: Path
@@ -56,7 +56,7 @@ class Earlier(NamedTuple):
 
 
 def earlier_result(against: Path | None, *, update: bool) -> Earlier | None:
-    """Read the earlier result of ``--against``. Commands call this before they compute.
+    """Read the earlier result to compare with; None without ``--against``. Commands call this before they compute.
 
     Raises
     ------
@@ -82,7 +82,9 @@ def emit_judged(
     output: Path | None,
     masthead: Masthead,
 ) -> int:
-    """Write and print a judged result, or its changes since an earlier result. Return the exit code.
+    """Write the report of an evaluation or a predicted system, and print the result. Return the exit code.
+
+    If an earlier result is given, print the changes since then in place of the result.
 
     Parameters
     ----------
@@ -95,7 +97,7 @@ def emit_judged(
     Raises
     ------
     ReportError
-        If the report cannot be written, or the earlier result is damaged or of another question.
+        If the report cannot be written, or the earlier result is damaged or answers another question.
     """
     from icmodel.report import report
 
@@ -146,7 +148,7 @@ class Change:
     Parameters
     ----------
     kind : str
-        One of `KINDS`.
+        Kind of change, one of `KINDS`, such as ``verdict`` or ``limit``.
     what : str
         Name of the requirement, metric, option or dataset.
     where : str
@@ -247,7 +249,7 @@ def changes_since(old: Mapping[str, Any], new: Mapping[str, Any], file: str = ""
     Raises
     ------
     ReportError
-        If the earlier document is damaged, or holds the result of another question.
+        If the earlier document is damaged, or answers another question (another use case or system).
 
     Examples
     --------
@@ -259,7 +261,7 @@ def changes_since(old: Mapping[str, Any], new: Mapping[str, Any], file: str = ""
     imaging: not met (as before); the same verdicts, 1 change
     - the dataset ethernet-10g-2012 has the hash b27cb0dbe783, was 000000000000
     """
-    name, today = file or "the earlier result", _Result.of(new)
+    name, today = file or "the earlier result", _Result.from_document(new)
     advice = "run the earlier command again with --json or -o FILE.json"
     if not isinstance(old, Mapping) or old.get("schema_version") != SCHEMA_VERSION:
         version = old.get("schema_version") if isinstance(old, Mapping) else None
@@ -267,7 +269,7 @@ def changes_since(old: Mapping[str, Any], new: Mapping[str, Any], file: str = ""
             f"{name} has the schema_version {version!r}, not {SCHEMA_VERSION}: {advice}"
         )
     try:
-        earlier = _Result.of(old)
+        earlier = _Result.from_document(old)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ReportError(
             f"{name} is not a complete result of icmodel evaluate or icmodel system: {advice}"
@@ -347,7 +349,7 @@ class _Result:
     values: Mapping[Key, Estimate]
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> _Result:
+    def from_document(cls, document: Mapping[str, Any]) -> _Result:
         """Read the compared parts of a JSON answer of ``icmodel evaluate`` or ``icmodel system``.
 
         Raises
@@ -361,11 +363,11 @@ class _Result:
         if "usecase" in document:
             command, subject, dataset = "evaluate", document["usecase"]["name"], document["dataset"]
             hashes, names = {dataset["id"]: dataset["sha256"]}, ("variant", "candidate", "strict")
-            required, values = _of_candidates(document["candidates"])
+            required, values = _candidate_results(document["candidates"])
         else:
             command, subject, hashes = "system", document["system"], document["datasets"]
             required = _by_key(document["requirements"])
-            values = dict(_of_system(document))
+            values = dict(_system_estimates(document))
         options = {name: _option(document[name]) for name in names}
         if "cycles" in document.get("asked", {}):
             options["cycles"] = str(document["asked"]["cycles"])
@@ -373,8 +375,8 @@ class _Result:
         return cls(command, str(subject), verdict, options, hashes, required, values)
 
 
-def _of_candidates(candidates: Any) -> tuple[dict[Key, _Required], dict[Key, Estimate]]:
-    """Return the judged requirements and the other predicted numbers of all candidates of a use case."""
+def _candidate_results(candidates: Any) -> tuple[dict[Key, _Required], dict[Key, Estimate]]:
+    """Return two dicts for all candidates of a use case: judged requirements, and predicted numbers without a limit."""
     required: dict[Key, _Required] = {}
     values: dict[Key, Estimate] = {}
     for candidate in candidates:
@@ -388,7 +390,7 @@ def _of_candidates(candidates: Any) -> tuple[dict[Key, _Required], dict[Key, Est
     return required, values
 
 
-def _of_system(document: Mapping[str, Any]) -> Iterator[tuple[Key, Estimate]]:
+def _system_estimates(document: Mapping[str, Any]) -> Iterator[tuple[Key, Estimate]]:
     """Yield the predicted numbers of the streams and devices of a system."""
     for name, stream in document["streams"].items():
         yield from _estimates(stream, name).items()
@@ -399,16 +401,17 @@ def _of_system(document: Mapping[str, Any]) -> Iterator[tuple[Key, Estimate]]:
         yield from _estimates(device, name).items()
 
 
-def _by_key(judged: Any, *before: str) -> dict[Key, _Required]:
-    """Return judged requirements as a dict. A key is the name of a requirement, and the place that it judges.
+def _by_key(judged: Any, *candidate: str) -> dict[Key, _Required]:
+    """Return judged requirements as a dict. A key is a pair of texts: name of the requirement, and judged part.
 
-    The place consists of the texts ``before``, such as the candidate, then the device or stream. If a key occurs
-    again, ``no. 2`` is added to its place, then ``no. 3`` and so on.
+    The judged part is a stream or device, such as ``display``. In a use case, the candidate stands before it:
+    ``candidate original, display``. If a pair occurs again, ``, no. 2`` is added to the second text, then ``, no. 3``
+    and so on.
     """
     found: dict[Key, _Required] = {}
     for one in judged:
         name, about = str(one["requirement"]["name"]), str(one["device"] or one["stream"])
-        where, number = ", ".join((*before, about)), 2
+        where, number = ", ".join((*candidate, about)), 2
         key: Key = (name, where)
         while key in found:
             key, number = (name, f"{where}, no. {number}"), number + 1
@@ -425,19 +428,23 @@ def _required(judged: Mapping[str, Any]) -> _Required:
     return _Required(str(limit["metric"]), "≤" if most else "≥", number, outcome, estimate)
 
 
-def _estimates(document: Mapping[str, Any], *names: str) -> dict[Key, Estimate]:
-    """Read all estimates in the top level of a JSON object, by key: ``(*names, metric)``."""
+def _estimates(document: Mapping[str, Any], *owner: str) -> dict[Key, Estimate]:
+    """Read the estimates (values with intervals) of a JSON object, without those in nested objects.
+
+    A key of the result is the tuple ``(*owner, metric)``. ``owner`` names the stream or device that has the estimates;
+    in a use case, its candidate comes first.
+    """
     return {
-        (*names, metric): _estimate(value)
+        (*owner, metric): _estimate(value)
         for metric, value in document.items()
         if isinstance(value, Mapping) and {"value", "low", "high", "basis"} <= value.keys()
     }
 
 
 def _estimate(document: Mapping[str, Any]) -> Estimate:
-    """Read an estimate from JSON.
+    """Read an estimate (value, low and high end of its interval) from JSON.
 
-    In a partly known estimate, a missing low becomes 0, and a missing high becomes infinite.
+    If only some of the three numbers are known, a missing low end becomes 0, and a missing high end becomes infinite.
     """
     value, low, high = (
         math.nan if document[end] is None else _number(document[end])
@@ -468,7 +475,7 @@ def _changes(old: _Result, new: _Result) -> Iterator[Change]:
         text = f"{new.subject} is {new.verdict}, was {old.verdict}"
         yield Change("verdict", new.subject, "", old.verdict, new.verdict, text)
     for key in dict.fromkeys((*old.required, *new.required)):
-        yield from _of_requirement(key, old.required.get(key), new.required.get(key))
+        yield from _requirement_changes(key, old.required.get(key), new.required.get(key))
     for name in dict.fromkeys((*old.options, *new.options)):
         was, now = old.options.get(name), new.options.get(name)
         if was != now:
@@ -485,11 +492,16 @@ def _changes(old: _Result, new: _Result) -> Iterator[Change]:
     for key, value in new.values.items():
         if key in old.values:
             metric = BOUND if key[-1] == BOUND_KEY else metric_name(key[-1])
-            yield from _of_value(metric, ", ".join(key[:-1]), key[-1], old.values[key], value)
+            yield from _value_changes(metric, ", ".join(key[:-1]), key[-1], old.values[key], value)
 
 
-def _of_requirement(key: Key, old: _Required | None, new: _Required | None) -> Iterator[Change]:
-    """Yield the changes of one requirement: its outcome, its limit, and the number that was judged."""
+def _requirement_changes(
+    key: Key, old: _Required | None, new: _Required | None
+) -> Iterator[Change]:
+    """Yield the changes of one requirement: its outcome, its limit, and the number that was judged.
+
+    ``old`` or ``new`` is None if that result lacks the requirement.
+    """
     name, where = key
     label = f"{name}, {where}"
     if old is None or new is None:
@@ -511,11 +523,13 @@ def _of_requirement(key: Key, old: _Required | None, new: _Required | None) -> I
         text = f"{label}: the limit is {now}, was {was}"
         yield Change("limit", name, where, old.limit, new.limit, text)
     if old.metric == new.metric:
-        yield from _of_value(name, where, new.metric, old.estimate, new.estimate)
+        yield from _value_changes(name, where, new.metric, old.estimate, new.estimate)
 
 
-def _of_value(what: str, where: str, metric: str, old: Estimate, new: Estimate) -> Iterator[Change]:
-    """Yield a change if a number is outside the earlier interval, or if only one result has the number."""
+def _value_changes(
+    what: str, where: str, metric: str, old: Estimate, new: Estimate
+) -> Iterator[Change]:
+    """Yield a change if a number is outside its earlier 90 % interval, or if only one result has the number."""
     if old.absent and new.absent:
         left = new.low > old.high or new.high < old.low
     elif old.absent or new.absent:

@@ -91,7 +91,7 @@ class PlaceOptions:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationOptions:
-    """Options of ``icmodel calibrate``, as texts of the command line."""
+    """Options of ``icmodel calibrate``, as the texts that the user typed."""
 
     usecase: str | None = option_field(
         "NAME",
@@ -208,7 +208,7 @@ def exit_code(made: Calibration, *, has_target: bool) -> int:
 
 
 def calibration_sections(made: Calibration) -> Iterator[Section]:
-    """Yield the printed result of a calibration: the reason for its end, and the error of each metric."""
+    """Yield the printed result of a calibration: why it ended, and the prediction error of each metric."""
     end = made.result.progress
     lines = [
         f"{end.runs} runs in {end.spent_s:.0f} s of measuring, {len(made.result.refused)} refused; "
@@ -287,7 +287,7 @@ EARLY = 12
 
 @contextmanager
 def calibration_progress() -> Iterator[Callable[[Progress], None]]:
-    """Context manager for a function that shows the progress of a calibration on standard error.
+    """Context manager: its value is a function that shows the progress of a calibration on standard error.
 
     On a terminal, the function draws a bar. Otherwise, it prints lines.
     """

@@ -337,7 +337,7 @@ def usecase_sections(comparison: Comparison, *, why: bool) -> Iterator[Section]:
 
 
 def link_records(comparison: Comparison) -> Iterator[dict[str, object]]:
-    """Yield one CSV row for each compared link, the best first."""
+    """Yield one CSV row for each compared interconnect, the best first."""
     from icmodel.interconnects import ranked
 
     nested = ("source", "others", "silent", "measurements")

@@ -112,7 +112,7 @@ def walk(top: object) -> Iterator[Command]:
 
 
 def offered_values() -> dict[str, tuple[str, ...]]:
-    """Return the values that completion offers, by option (``--dataset``) or placeholder of an argument (``DATASET``)."""
+    """Return a dict: option (``--dataset``) or placeholder of an argument (``DATASET``) -> values to offer."""
     from icmodel.dataset import VARIANTS, catalogue, load
     from icmodel.system import system_names
     from icmodel.usecase import load_usecase, usecase_names
@@ -359,7 +359,7 @@ def fish_script(commands: tuple[Command, ...]) -> str:
 
 
 def fish_values(values: tuple[str, ...]) -> str:
-    """Return the options of fish's command ``complete`` that offer the given values.
+    """Return arguments for fish's command ``complete`` that offer the given values, such as ``-f -a 'tcp udp'``.
 
     If `FILES` is among the values, fish also offers file names.
     """

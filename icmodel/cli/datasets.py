@@ -230,7 +230,8 @@ def noise_table(noises: Noises) -> Table[str]:
     """Return a table of the noise of the main metrics, with a column for each protocol.
 
     Noise is the standard deviation between repeated runs, in per cent of the metric. For loss and CPU load, which are
-    ratios themselves, it is an absolute number. A cell is the median over the rows, then their number in parentheses.
+    ratios themselves, it is an absolute number. A cell has the median over the rows, and in parentheses the number of
+    rows.
     """
     rows = []
     for metric in NOISE_METRICS:

@@ -42,7 +42,7 @@ Folder = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class FoldOptions:
-    """Options of ``icmodel fold`` (make a dataset from records), as texts of the command line."""
+    """Options of ``icmodel fold`` (make a dataset from records), as the texts that the user typed."""
 
     title: str = option_field(
         "TEXT", "Title of the dataset, in one line.", "made from the records", default=""
@@ -108,10 +108,11 @@ def fold(
 ) -> None:
     """Make a dataset from records of icprobe (one record per run), and report the outcome of each record.
 
-    Repeats of the same run become one row. Runs of different hosts or software are an error, unless
-    --apart makes the difference an option axis of the dataset (--apart kernel). A flag of a run marks a
-    fault; the affected metrics are left out. Runs held out for validation have a file of their own. The
-    folder keeps the records. To rebuild a dataset from its records, give only its folder.
+    Repeats of the same run become one row. If runs have different hosts or software, the command fails,
+    unless --apart names the difference (--apart kernel). The difference then becomes an option axis: a
+    column of the dataset whose value a question can choose. icprobe marks faults of a run by flags; the
+    affected metrics are left out. Runs held out for validation have a file of their own. The folder
+    keeps the records. To rebuild a dataset from its records, give only its folder.
 
     \b
     icmodel fold records.jsonl -o my-lab --line-rate "1 Gb/s"

@@ -182,7 +182,10 @@ def _command(
 
 
 def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
-    """Return the printed result of an ingest: used files with their counts of numbers, refused files, and notes."""
+    """Return the printed result of an ingest: used files, refused files, and notes.
+
+    For each used file, the number of values that were read from it is shown.
+    """
     table = tuple(
         (
             file.file,
@@ -203,9 +206,10 @@ def _sections(ingested: Ingested, folder: Path, about: About) -> list[Section]:
 
 
 def _work_sections(work: Sequence[OwnWork]) -> list[Section]:
-    """Return two sections: the time that a measuring tool itself adds to each frame, and options that state this time.
+    """Return two sections on the time that a measuring tool itself adds to each frame.
 
-    The options (``--app-send``, ``--app-recv``, and the same per byte) are for ``icmodel predict``.
+    The first section is a table of this time. The second lists the options of ``icmodel predict`` that state this time
+    in a question, such as ``--app-send "1.2 us"``.
     """
     if not work:
         return []

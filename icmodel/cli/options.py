@@ -71,7 +71,10 @@ def make_app(group: type[TyperGroup] = TyperGroup) -> typer.Typer:
 
 
 def option(name: str, metavar: str, text: str, default: str = "", **more: Any) -> Any:
-    """Make a command-line option with a value. The help states ``default``. ``more`` is passed to typer."""
+    """Make a command-line option with a value. Further arguments (``more``) are passed to `typer.Option`.
+
+    If the text ``default`` is given, the help ends with it: ``[default: 10 min]``.
+    """
     shown = f"{text} [default: {default}]" if default else text
     return typer.Option(f"--{name}", metavar=metavar, help=shown, show_default=False, **more)
 
@@ -127,13 +130,15 @@ Command = Callable[..., Any]
 
 
 def expand_options(kind: type, name: str) -> Callable[[Command], Command]:
-    """Return a decorator for commands. It replaces the parameter ``name`` by an option for each field of ``kind``.
+    """Return a decorator that gives a command an option for each field of the dataclass ``kind``.
+
+    The command itself has a single parameter ``name`` in their place. It receives a ``kind`` object that holds the
+    values of all these options.
 
     Parameters
     ----------
     kind : type
-        Dataclass; `option_field` makes its fields. From the options, the decorator makes a value of this class, which
-        the command receives as ``name``.
+        Dataclass; `option_field` makes its fields.
     """
     hints = get_type_hints(kind)
     expanded = [
@@ -237,9 +242,9 @@ def check_workers(workers: int | None, cluster: str | None) -> None:
 
 
 def client_of(cluster: str | None) -> AbstractContextManager[Any]:
-    """Context manager for a client of the Dask scheduler at the address ``cluster``.
+    """Context manager: its value is a client of the Dask scheduler at the address ``cluster``.
 
-    If ``cluster`` is None, it connects to nothing, and its value is None.
+    If ``cluster`` is None, the value is None.
 
     Raises
     ------
@@ -256,7 +261,7 @@ def client_of(cluster: str | None) -> AbstractContextManager[Any]:
 
 @dataclass(frozen=True, slots=True)
 class MastheadChoice:
-    """Options for the first page of a report, as texts of the command line."""
+    """Options for the first page of a report, as the texts that the user typed."""
 
     author: str | None = option_field("NAME", "Author, printed on the first page of a report.")
     project: str | None = option_field("NAME", "Project, printed on the first page of a report.")
@@ -270,7 +275,9 @@ class MastheadChoice:
     )
 
     def masthead(self, output: Path | None) -> Masthead:
-        """Return the masthead (page header) of the report ``output``. Commands call this before they compute.
+        """Return the masthead (header of the first page) for the report file ``output``.
+
+        Commands call this before they compute, so that a wrong option is reported at once.
 
         Raises
         ------
@@ -302,9 +309,10 @@ with_masthead = expand_options(MastheadChoice, "head")
 def page_writers(
     answer: Callable[[], Answer], output: Path | None, masthead: Masthead
 ) -> dict[str, Writer]:
-    """Return, for each file extension of a report, the function that writes the report to a path.
+    """Return a dict: file extension -> function that writes the report of an answer to a path.
 
-    A file is first written under a temporary path. So the report names ``output``, not that path.
+    A report prints its own file name. This is always the name of ``output``, even if the path is that of a temporary
+    file.
     """
     from icmodel.report import PAGE_FILES, report_bytes
 

@@ -35,12 +35,12 @@ FURTHER_SHEETS = ("intervals", "basis", "sources")
 
 @dataclass(frozen=True, slots=True)
 class Hanging:
-    """Texts with a hanging indent. They are wrapped once the width of the output is known."""
+    """Texts to print with a hanging indent: all lines of a text but the first are indented. `lines` wraps the texts."""
 
     texts: tuple[str, ...]
 
     def lines(self, width: float = math.inf) -> list[str]:
-        """Wrap the texts into lines of at most ``width`` characters, but never of more than 100."""
+        """Wrap the texts into lines of at most 100 characters, or of at most ``width`` if this is less."""
         from icmodel.estimate import WIDTH, wrapped
 
         most = int(min(width, WIDTH))
@@ -68,8 +68,8 @@ class Answer(NamedTuple):
     files : mapping of file extension to writer
         Writers of further file formats.
     estimates : callable, optional
-        Makes the document for the sheets of an XLSX file after the first one: intervals, basis and sources. Default:
-        the document for ``--json``.
+        Makes a JSON document with the estimates of the answer. An XLSX file shows them in its sheets ``intervals``,
+        ``basis`` and ``sources``. Default: the document for ``--json``.
     """
 
     sections: Callable[[], Iterable[Section]]
@@ -79,7 +79,7 @@ class Answer(NamedTuple):
     estimates: Callable[[], Mapping[str, object]] | None = None
 
     def writers(self) -> dict[str, Writer]:
-        """Return, for each file extension, the function that writes the answer to a file."""
+        """Return a dict: file extension -> function that writes the answer to a path."""
         writers: dict[str, Writer] = {
             ".txt": lambda path: write_text(path, text_of(self.sections())),
             ".json": lambda path: write_text(path, json_text(self.document())),
@@ -98,9 +98,9 @@ class Answer(NamedTuple):
 
 
 def listing(key: str, entries: Sequence[Mapping[str, object]], table: Table[str]) -> Answer:
-    """Make an answer from a list of entries: a table, JSON under ``key``, and CSV.
+    """Make an answer that lists entries: as a table, as a JSON array with the key ``key``, and as CSV.
 
-    In CSV, a list becomes one cell with spaces between its items.
+    If a value of an entry is a list, its CSV cell has the items with spaces between them.
     """
 
     def line(entry: Mapping[str, object]) -> dict[str, object]:
@@ -277,7 +277,11 @@ def _pieces(cell: str) -> Sequence[str]:
 
 
 def stacked(table: Table[str], width: int) -> tuple[str, ...]:
-    """Return the rows of a table as blocks of lines: a line for each column, with wrapped values."""
+    """Return a table that is too wide for the terminal as lines of text.
+
+    Each row becomes a block with a line ``name  value`` for each column. Long values are wrapped, and empty cells left
+    out.
+    """
     margin = max(map(len, table.names), default=0) + 2
     lines: list[str] = []
     for row in table.rows:
@@ -313,7 +317,7 @@ def write_file(path: Path, writers: Mapping[str, Writer]) -> None:
 
 
 def say_written(path: Path) -> None:
-    """Print on standard error that a file was written. For commands that do not name the file in their answer."""
+    """Print on standard error that a file was written. Commands call this if their answer does not name the file."""
     print(f"{path}: written", file=sys.stderr)  # noqa: T201
 
 
@@ -381,10 +385,10 @@ def check_file(path: Path, extensions: Iterable[str]) -> None:
 
 @contextmanager
 def progress_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Context manager for a function ``(done, total)`` that draws a progress bar on stderr.
+    """Context manager: its value is a function ``(done, total)`` that draws a progress bar on stderr.
 
     ``done`` is the number of finished items, and ``total`` the number of all items. If stderr is not a terminal, the
-    value is None in place of a function.
+    value is None.
     """
     if not sys.stderr.isatty():
         yield None
@@ -399,7 +403,7 @@ def progress_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def model_with_progress(data: Dataset, variant: str | None, *, cache: bool) -> Iterator[Model]:
-    """Context manager for a model. On a terminal, a bar shows the progress while the model is fitted."""
+    """Context manager: its value is a model. On a terminal, a bar shows the progress while the model is fitted."""
     from icmodel.model import Model  # not needed by commands that only show data
 
     if (variant or data.default_variant) != "hybrid":
@@ -422,7 +426,7 @@ def best_variant(data: Dataset) -> tuple[str, str]:
 def interruptible(advice: str) -> Iterator[None]:
     """Context manager that handles SIGTERM and SIGHUP like Ctrl-C, so that icmodel ends its child processes.
 
-    If the block is interrupted, ``advice`` is printed, for example how to continue.
+    If one of them interrupts the with block, ``advice`` is printed, for example how to continue.
     """
 
     def stop(number: int, _: object) -> None:

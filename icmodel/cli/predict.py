@@ -197,14 +197,14 @@ def predict(
     return 0
 
 
-def refuse_options(way: str, others: Mapping[str, object]) -> None:
-    """Raise ScenarioError if an option in ``others`` (name -> value) has a value.
+def refuse_options(option: str, excluded: Mapping[str, object]) -> None:
+    """Raise ScenarioError if the user gave an option that cannot be combined with ``option``, such as ``--from``.
 
-    The option ``way``, such as ``--from``, excludes these options.
+    ``excluded`` maps each such option to its value, which is false if the option was not given.
     """
-    given = [name for name, value in others.items() if value]
+    given = [name for name, value in excluded.items() if value]
     if given:
-        raise ScenarioError(f"{given[0]} cannot be combined with {way}: give only one")
+        raise ScenarioError(f"{given[0]} cannot be combined with {option}: give only one")
 
 
 def empty_sheet(path: Path, data: Dataset) -> int:
@@ -277,9 +277,9 @@ MORE = "every metric: --all; terms, bounds and rows: --why"
 
 
 def short_sections(prediction: Prediction, *, more: bool = True) -> Iterator[Section]:
-    """Yield the short answer: question, main metrics, bottleneck, and as many notes as fit.
+    """Yield the short answer, of at most `LINES` lines: question, main metrics, bottleneck, and notes.
 
-    If ``more`` is true, a last line names the options for more output.
+    Notes that do not fit are counted. If ``more`` is true, a last line names the options for more output.
     """
     head = (
         question_text(prediction.scenario),
@@ -313,9 +313,10 @@ def short_sections(prediction: Prediction, *, more: bool = True) -> Iterator[Sec
 
 
 def shown_metrics(prediction: Prediction) -> dict[str, Estimate]:
-    """Return the metrics of a short answer: for each slot (line of the answer), the first metric with a value.
+    """Return the metrics of a short answer, at most one for each line.
 
-    The latency of a whole message is predicted only on request. Then it is shown even if it is unknown.
+    `SLOTS` lists the candidates for each line, such as the mean and the median latency. The first candidate with a
+    value is shown. The latency of a whole message is predicted only on request. Then it is shown even if it is unknown.
     """
     known = {
         name: one
@@ -326,8 +327,8 @@ def shown_metrics(prediction: Prediction) -> dict[str, Estimate]:
     return {name: known[name] for name in chosen if name is not None}
 
 
-def fit_notes(notes: Iterable[str], room: float) -> Iterator[str]:
-    """Yield notes as list items, in at most ``room`` lines of 100 characters.
+def fit_notes(notes: Iterable[str], most_lines: float) -> Iterator[str]:
+    """Yield notes as list items, in at most ``most_lines`` lines of 100 characters.
 
     If notes are left out, the last item states their number.
     """
@@ -335,7 +336,7 @@ def fit_notes(notes: Iterable[str], room: float) -> Iterator[str]:
     used = 0
     for place, item in enumerate(items):
         last, lines = place == len(items) - 1, len(Hanging((item,)).lines())
-        if used + lines > room - (0 if last else 1):
+        if used + lines > most_lines - (0 if last else 1):
             yield f"- and {len(items) - place} more: --all"
             return
         used += lines
@@ -373,7 +374,7 @@ def full_sections(prediction: Prediction) -> Iterator[Section]:
 
 
 def reasons(prediction: Prediction) -> Iterator[Section]:
-    """Yield the causes of a prediction as tables: latency terms, goodput bounds, and the dataset rows used."""
+    """Yield tables that explain a prediction: latency terms, goodput bounds, and the dataset rows used."""
     if prediction.terms:
         terms = {**prediction.terms, "together": math.fsum(prediction.terms.values())}
         rows = tuple((name, units.format_seconds(time)) for name, time in terms.items())

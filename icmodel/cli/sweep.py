@@ -299,9 +299,10 @@ def write_grid_workbook(columns: Columns, path: Path, progress: Progress | None 
 
 
 def _chart(columns: Columns) -> Chart | None:
-    """Return the charts of a sweep: goodput, mean of each latency, and CPU, over the swept parameter.
+    """Return the charts of a sweep: goodput, mean latencies (one-way, round trip, ...) and CPU load, if predicted.
 
-    Returns None if several parameters were swept, or if the swept parameter is not numeric.
+    The x axis is the swept parameter. Returns None if several parameters were swept, or if the swept parameter is not
+    numeric.
     """
     from icmodel.sheets import Chart
 

@@ -271,7 +271,7 @@ def check(name: SystemName, *, as_json: AsJson = False, output: Output = None) -
 
 @app.command("import", short_help="Import a system from another tool's file.")
 def import_(file: OtherFile, *, output: TomlFile) -> None:
-    """Make a system file from a network of Saihu or a graph of networkx.
+    """Make a system file from a network of Saihu (network calculus) or a graph of networkx.
 
     Features without a counterpart in system files are reported and listed under known_limits.
 
@@ -298,7 +298,7 @@ def import_(file: OtherFile, *, output: TomlFile) -> None:
 
 @app.command(short_help="Export a system for another tool.")
 def export(name: SystemName, *, form: Format = "saihu", output: JsonFile) -> None:
-    """Write a system as an output-port network of Saihu, or as node-link JSON of networkx.
+    """Write a system as an output-port network of Saihu (network calculus), or as node-link JSON of networkx.
 
     Features without a counterpart in the format are reported.
 

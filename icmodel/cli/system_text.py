@@ -12,10 +12,10 @@ from icmodel.cli.output import Hanging, Section, Table, bullets
 from icmodel.estimate import interval, percent, quantity
 from icmodel.report.system_tables import (
     about,
+    bottleneck_texts,
     bound_text,
     by_group,
     grows,
-    limits,
     parts_rows,
     queue_texts,
     value_text,
@@ -131,7 +131,7 @@ def requirements_body(
 ) -> Table[str] | tuple[str, ...]:
     """Return a table of verdicts, with a row for each requirement of a system.
 
-    A row shows the worst stream, and the number of streams with the same verdict.
+    A row shows the worst stream (or device) with its verdict, and how many have the same verdict: ``3 of 8``.
     """
     if not judged:
         return ("none; every stream sends at unlimited rate",)
@@ -165,7 +165,7 @@ def parts_text(judged: Judged) -> str:
 
 
 def shortfall_lines(prediction: SystemPrediction, *, everything: bool) -> Iterator[str]:
-    """Yield a line for each group of streams whose data may not all arrive.
+    """Yield a line for each group of streams that loses data or may lose data, or whose data may arrive late.
 
     The line states the reason for the worst stream of the group.
     """
@@ -191,7 +191,8 @@ def streams_table(groups: dict[str, list[StreamPrediction]]) -> Table[str]:
         metrics = ("goodput_bps", "latency_mean_s", "latency_max_s", "message_latency_s")
         goodput, mean, greatest, message = (_worst_text(metric, streams) for metric in metrics)
         times = (mean, greatest, bound_text(streams), message)
-        loss, limit = _worst_text("loss_rate", streams), " ".join(limits(streams)).rstrip()
+        loss = _worst_text("loss_rate", streams)
+        limit = " ".join(bottleneck_texts(streams)).rstrip()
         rows.append((name, str(len(streams)), goodput, *times, loss, limit))
     times = ("#mean latency", "#greatest", "#bound", "#message")
     columns = ("stream", "#n", "#goodput", *times, "#loss", "limited by")
@@ -212,7 +213,10 @@ def _worst_text(metric: str, streams: Sequence[StreamPrediction]) -> str:
 
 
 def ports_section(prediction: SystemPrediction, most: int | None) -> Iterator[Section]:
-    """Yield a table of the ``most`` ports with the greatest requested loads. If no port has a load, yield nothing."""
+    """Yield a table of the ports with the greatest requested loads. If no port has a load, yield nothing.
+
+    The table has at most ``most`` ports; None means all.
+    """
     ports = [
         (name, port)
         for link in prediction.links.values()
@@ -231,7 +235,10 @@ def ports_section(prediction: SystemPrediction, most: int | None) -> Iterator[Se
 
 
 def devices_section(prediction: SystemPrediction, most: int | None) -> Iterator[Section]:
-    """Yield a table of the ``most`` devices with the most busy cores. If no CPU load is known, yield nothing."""
+    """Yield a table of the devices with the most busy cores. If no CPU load is known, yield nothing.
+
+    The table has at most ``most`` devices; None means all.
+    """
     devices = [item for item in prediction.devices.items() if not item[1].cpu_cores.absent]
     devices.sort(key=lambda item: (-item[1].cpu_cores.value, item[0]))
     rows = tuple(

@@ -42,7 +42,7 @@ LIMITS = ("max_goodput_bps", "send_interval_s", "min_latency_s")
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Options of ``icmodel theory`` for payloads and path, as texts of the command line."""
+    """Options of ``icmodel theory`` for payloads and path, as the texts that the user typed."""
 
     payload: str | None = option_field("SIZES", f"{PAYLOAD_HELP.rstrip('.')}; a list or a range.")
     distance: str = option_field("LENGTH", "Cable length.", default="0 m")
@@ -79,12 +79,12 @@ OtherLineRate = Annotated[
 
 
 def with_framing(kind: type[theory.AnyFraming]) -> Callable[[Command], Command]:
-    """Return a decorator for commands. It replaces the parameter ``chosen`` by an option for each field of ``kind``.
+    """Return a decorator that gives a command an option for each field of ``kind``, a class of framings.
 
-    ``kind`` is a class of framings (packet formats). When the command runs, its parameter ``chosen`` holds the values
-    of these options, and ``chosen.framing()`` makes the framing from them. A boolean field becomes a switch (option
-    without a value). A field in bytes becomes an option for a size. Another integer field becomes an option for a
-    count, and any other field an option for a name.
+    A framing is a packet format, such as Ethernet with its MTU. The command has a parameter ``chosen``, which holds
+    the values of these options; ``chosen.framing()`` makes the framing. A boolean field becomes an option without a
+    value. A field in bytes becomes an option for a size. Another integer field becomes an option for a count, and any
+    other field an option for a name.
     """
     options = []
     parsers: dict[str, Callable[[Any], object]] = {}
@@ -147,8 +147,8 @@ def ethernet(
 
     The wire bits include preamble and inter-frame gap. The latency excludes the gap after the last
     frame. Real links pad short frames to 64 B, VLAN tags included. With --unpadded, short frames stay
-    short, and the latency includes the last gap. The source of the dataset ethernet-10g-2012 assumes
-    such frames.
+    short, and the latency includes the last gap. Use --unpadded to compare with the source of the
+    dataset ethernet-10g-2012, which computes in this way.
 
     \b
     icmodel theory ethernet --protocol udp --payload "1472 B, 1473 B"
@@ -262,7 +262,7 @@ class Link:
     def payloads(self, text: str) -> tuple[int, ...]:
         """Parse a list or a range of payloads, and return the payloads [B].
 
-        The range ``64 B..9 kB:25`` means 25 payloads at equal distances.  Without ``:25``, the range means all its
+        The range ``64 B..9 kB:25`` means 25 payloads at equal distances. Without ``:25``, the range means all its
         aligned payloads, whose last packet is full.
         """
         from icmodel.sweep import range_values
@@ -319,7 +319,7 @@ def emit_limits(link: Link, frames: Frames, *, as_json: bool, output: Path | Non
 
 
 def limits_document(point: Mapping[str, Any]) -> dict[str, object]:
-    """Convert the limits of one payload to estimates for JSON, each with the basis ``theory`` and low = value = high."""
+    """Return the limits of one payload as estimates for JSON: value, low and high are equal, the basis is theory."""
     theory_alone = {"basis": "theory", "bases": ["theory"]}
     limits = {
         name: {"value": point[name], "low": point[name], "high": point[name], **theory_alone}

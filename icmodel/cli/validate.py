@@ -73,7 +73,7 @@ Keep = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class FoldChoice:
-    """Options that select the rows to leave out and score, as texts of the command line."""
+    """Options that select the dataset rows to leave out and score, as the texts that the user typed."""
 
     folds: list[str] | None = option_field(
         "KINDS", f"Kinds of cross-validation folds: {', '.join(KINDS)}; can be repeated.", "all"

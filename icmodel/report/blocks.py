@@ -35,7 +35,10 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Cell of a table: a text. Optional are a ``note`` below it, an identifier (``name``), a verdict and a bar."""
+    """Cell of a table: a text, with up to four optional parts.
+
+    These are a ``note`` below the text, an identifier (``name``), a verdict (``outcome``) and a bar (``gauge``).
+    """
 
     text: str
     note: str = ""
@@ -48,7 +51,7 @@ class Cell:
 class Table:
     """Table with a caption. The columns named in ``numbers`` are right-aligned.
 
-    The caption and the column names may be empty. Then they have no line in plain text.
+    The caption and the column names may be empty. Plain text then has no line for them.
     """
 
     caption: str
@@ -58,7 +61,7 @@ class Table:
 
     @property
     def numeric(self) -> tuple[bool, ...]:
-        """Flag for each column: whether it is right-aligned."""
+        """One boolean for each column: whether the column is right-aligned."""
         return tuple(column in self.numbers for column in self.columns)
 
 

@@ -65,7 +65,7 @@ def page(evaluation: Evaluation, masthead: Masthead = PLAIN, file: str = "") -> 
     Parameters
     ----------
     file : str
-        Name of the report's file, for the command that repeats the report.
+        Name of the report's file, printed in the command line that makes the report again.
     """
     case, data = evaluation.usecase, evaluation.data
     plots = tuple(figures(evaluation))
@@ -205,7 +205,7 @@ def metric_table(stream: str, metrics: Mapping[str, Estimate]) -> Table:
 
 
 def reasons(evaluation: Evaluation) -> Iterator[Block]:
-    """Yield blocks on the causes of the chosen candidate's predictions: goodput bounds and latency terms."""
+    """Yield blocks that explain the predictions of the chosen candidate by goodput bounds and latency terms."""
     explained = {
         answer.stream: answer.prediction
         for answer in evaluation.chosen.answers
@@ -469,7 +469,7 @@ def figure(walk: Profile, stream: str, metric: str, requirement: Requirement | N
 
 
 def numbers_table(spec: Spec, walk: Profile, metric: str) -> Table:
-    """Return a table of the numbers in a plot, with a row for each x value of a dataset row, and for the scenario."""
+    """Return a table of the numbers in a plot. Its rows are the x values of the dataset rows, then of the scenario."""
     data: dict[str, list[Row]] = spec["datasets"]
     field, points = walk.field, data.get("benchmarked", [])
     theory = {row[field]: str(row["said"]) for row in data.get("theory", [])}

@@ -80,26 +80,27 @@ def name_cell(name: str, note: str = "") -> Cell:
 def basis_text(basis: str, rule: str = "") -> str:
     """Return the basis of a number (its kind of evidence) as text, such as ``assumed (R19)``.
 
-    ``rule`` names the rules in the README of the dataset by which its author assumed the number.
+    ``rule`` is ``R19``: the name of the rule by which the author of the dataset assumed the number. The README of the
+    dataset explains the rule.
     """
     return f"{basis} ({rule})" if basis and rule else basis or "nothing predicted"
 
 
-def more_requirements(outcomes: Sequence[str], where: str) -> str:
+def more_requirements(outcomes: Sequence[str], section: str) -> str:
     """Return a sentence with the number of further requirements in the appendix, by outcome; empty if there are none.
 
     Parameters
     ----------
     outcomes : sequence of str
         Outcomes of all requirements, in the order of the first page.
-    where : str
+    section : str
         Title of the section that lists all requirements.
     """
     rest = Counter(outcomes[MOST_NUMBERS:])
     if not rest:
         return ""
     counted = ", ".join(f"{rest[one]} {one}" for one in OUTCOMES if rest[one])
-    return f"{plural(sum(rest.values()), 'more requirement')} under {where}: {counted}."
+    return f"{plural(sum(rest.values()), 'more requirement')} under {section}: {counted}."
 
 
 def dataset_word(name: str) -> str:
@@ -242,9 +243,10 @@ def _parts_to_buy(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     kind = link.get("kind", "") if isinstance(link, dict) else ""
     rates = [rate for answer in chosen.answers if (rate := answer.scenario.line_rate_bps)]
     rate = max(rates, default=link.get("line_rate_bps") if isinstance(link, dict) else None)
-    each = " ".join(filter(None, (quantity("line_rate_bps", rate) if rate else "", str(kind))))
+    line_rate = quantity("line_rate_bps", rate) if rate else ""
+    interface = " ".join(filter(None, (line_rate, str(kind))))
 
-    yield "interfaces", interfaces_text(case, chosen, each)
+    yield "interfaces", interfaces_text(case, chosen, interface)
     cores = (
         f"{answer.stream} {answer.scenario.cores or 'as benchmarked'}" for answer in chosen.answers
     )
@@ -254,24 +256,24 @@ def _parts_to_buy(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     yield "cost", COST
 
 
-def interfaces_text(case: UseCase, result: CandidateResult, each: str) -> str:
+def interfaces_text(case: UseCase, result: CandidateResult, interface: str) -> str:
     """Return as text the number of interfaces that a candidate needs, in total and by device.
 
     Parameters
     ----------
-    each : str
-        Rate and kind of an interface.
+    interface : str
+        Rate and kind of one interface, such as ``10 Gb/s ethernet``.
     """
     total = {one.name: one for one in result.derivations}.get("devices.interfaces")
     if total is not None:  # its formula has a term for each device: "1 × 3 + 2 × 1"
         counts = zip(case.devices, total.formula.split(" + "), strict=True)
-        text = f"{total.text} of {each}: {', '.join(f'{one.name} {n}' for one, n in counts)}"
+        text = f"{total.text} of {interface}: {', '.join(f'{one.name} {n}' for one, n in counts)}"
     elif case.devices:
         counted = [(one.name, one.count, one.interfaces or 1) for one in case.devices]
         named = ", ".join(f"{name} {count} × {n}" for name, count, n in counted)
-        text = f"{sum(count * n for _, count, n in counted)} of {each}: {named}"
+        text = f"{sum(count * n for _, count, n in counted)} of {interface}: {named}"
     else:
-        text = f"one of {each} for each end; the use case names no devices"
+        text = f"one of {interface} for each end; the use case names no devices"
     return shortened(text, MOST_SENTENCE)
 
 
@@ -316,7 +318,7 @@ def _doubts(evaluation: Evaluation, ranked: Sequence[Finding]) -> Iterator[str]:
 
 
 def parts(answer: Answer, model: Model | None = None) -> Table:
-    """Return a table that splits a stream's goodput and mean latency into network, hosts and application.
+    """Return a table of a stream's goodput and mean latency, with a column each for network, hosts and application.
 
     If the stream has no prediction, the network column shows the bounds by theory.
     """
@@ -339,7 +341,7 @@ def goodput_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
 
     network, by = least(NETWORK_BOUNDS)
     if math.isinf(network) and model is not None and scenario.protocol in model.data.protocols:
-        network, by = _theory(model.greatest_goodput_bps, answer), " (theory)"
+        network, by = _bound_by_theory(model.greatest_goodput_bps, answer), " (theory)"
     (hosts, host), (own, _) = least(HOST_BOUNDS), least(APPLICATION_BOUNDS)
     host = "" if hosts == bounds.get("benchmark") else host
     asked = "unlimited rate"
@@ -361,7 +363,7 @@ def latency_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
     if not terms:
         least_s = math.inf
         if model is not None and answer.scenario.protocol in model.data.protocols:
-            least_s = _theory(model.least_latency_s, answer)
+            least_s = _bound_by_theory(model.least_latency_s, answer)
         known = math.isfinite(least_s)
         return (
             f"at least {quantity('latency_mean_s', least_s, 4)}" if known else NOT_KNOWN,
@@ -374,8 +376,11 @@ def latency_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
     return f"takes {quantity('latency_mean_s', network_s, 4)}", hosts, own
 
 
-def _theory(bound: Callable[[Scenario], float | None], answer: Answer) -> float:
-    """Call ``bound`` with the scenario of a stream, and return its value; infinity if it has none or refuses."""
+def _bound_by_theory(bound: Callable[[Scenario], float | None], answer: Answer) -> float:
+    """Return ``bound(scenario)`` for the scenario of a stream: a greatest goodput [b/s] or a least latency [s].
+
+    If ``bound`` returns None, or refuses the scenario by an error in `REFUSALS`, the result is infinity.
+    """
     try:
         value = bound(answer.scenario)
     except REFUSALS:

@@ -71,7 +71,7 @@ def page(comparison: Comparison, masthead: Masthead = PLAIN, file: str = "") -> 
     Parameters
     ----------
     file : str
-        Name of the report's file, for the command that repeats the report.
+        Name of the report's file, printed in the command line that makes the report again.
     """
     case = comparison.usecase
     words = ["compare", "--usecase", USECASES.argument(case.name, comparison.file)]
@@ -246,10 +246,10 @@ def protocol_text(row: Row) -> str:
 
 
 def decided_text(row: Row) -> str:
-    """Return the value that decides a link's verdict as text, with its limit.
+    """Return as text the value of the requirement that decides the verdict on a link, and the limit.
 
-    In place of an unknown value, the text shows a finite end of its interval. The text of an undecided link ends with
-    the number of other undecided requirements.
+    If the value is unknown, the text shows a finite end of its interval: ``≤ 20 ms``. The text of an undecided link
+    ends with the number of other undecided requirements: ``+2``.
     """
     verdict = row.decisive.verdict
     requirement, estimate = verdict.requirement, verdict.estimate
@@ -343,9 +343,9 @@ def link_name(row: Row) -> str:
 
 
 def reasons(row: Row) -> Iterator[str]:
-    """Yield the reasons for a link's verdict.
+    """Yield the reasons for the verdict on a link, as sentences.
 
-    A source is a dataset, or theory alone. The source that decides the verdict comes first, with the outcome of each
+    The first sentences are on the source (a dataset, or theory alone) that decides the verdict: the outcome of each
     requirement. The other sources, the datasets without an answer and the notes follow.
     """
     yield f"answered by {source_name(row.source)}: {row.source.result.description}"

@@ -79,7 +79,7 @@ def escape(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return a text as a Markdown code span. Its fence has more backticks than any run in the text."""
+    """Return a text as a Markdown code span. Its fence has more backticks than any run of backticks in the text."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence, gap = "`" * (longest + 1), " " if longest else ""
     return f"{fence}{gap}{' '.join(text.split()).replace('|', chr(92) + '|')}{gap}{fence}"

@@ -141,9 +141,10 @@ def plain(value: object) -> Any:
 
 
 def column_widths(table: Table) -> list[float]:
-    """Return the width of each column of a table [characters].
+    """Return the width of each column of a table [characters]; the sum is at most the width of a printed line.
 
-    A column is as wide as its longest text, if this text fits. The other columns share the remaining width equally.
+    Columns with short texts are as wide as their longest text. Columns with long texts share the rest of the line
+    equally.
     """
     wanted = []
     for index, column in enumerate(table.columns):

@@ -204,15 +204,16 @@ def _moved(base: Scenario, over: str, x: float) -> Scenario:
 
 
 def answering_rows(model: Model, scenario: Scenario) -> Rows:
-    """Return the dataset rows used for a scenario.
+    """Return the dataset rows from which a scenario is predicted.
 
-    If no row has the requested options, the result holds rows with other options, and the reason.
+    If they have other options than the scenario, the field ``substituted`` of the result states the reason. Otherwise,
+    the field is empty.
     """
     return model.rows(scenario.protocol, dict(scenario.options))
 
 
 def _payloads(model: Model, scenario: Scenario) -> list[float]:
-    """Return the payloads to plot [B]: benchmarked ones, that of the scenario, and evenly spaced ones (log scale)."""
+    """Return the payloads to plot [B]: of dataset rows, of the scenario, and evenly spaced ones (log scale)."""
     rows = answering_rows(model, scenario).points
     sizes = {row.payload_bytes for row in rows if row.payload_bytes is not None}
     if not sizes:
@@ -224,7 +225,7 @@ def _payloads(model: Model, scenario: Scenario) -> list[float]:
 
 
 def _loads(model: Model, here: Prediction) -> list[float]:
-    """Return the loads to plot [b/s]: evenly spaced and benchmarked loads, the request, and the greatest achieved load.
+    """Return the loads to plot [b/s]: evenly spaced, of dataset rows, the request, and the start of overload.
 
     If the request is too small for a linear axis, loads on a log scale are added, from a third of the request on.
     """
@@ -420,9 +421,9 @@ def theory_bound(model: Model, scenario: Scenario, metric: str) -> float | None:
 def benchmarked_points(walk: Profile, metric: str) -> Iterator[Row]:
     """Yield the dataset rows of a plot as points, each with its legend entry and its shade.
 
-    The shade is the index of the point's fill colour, which shows its payload. Points at the payload of the scenario
-    have index 0, and so have all points if the axis is the payload. On a load axis, a point of unlimited load is at the
-    right end.
+    The shade is the index of the fill colour, which shows the payload of a point: 0 for the payload of the scenario. If
+    the x axis is the payload, all points have the shade 0. On a load axis, a point of unlimited load is at the right
+    end.
     """
 
     def text(name: str, value: float | None) -> str:

@@ -65,7 +65,7 @@ def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> P
     Parameters
     ----------
     file : str
-        Name of the report's file, for the command that repeats the report.
+        Name of the report's file, printed in the command line that makes the report again.
     """
     words = ["recommend", SYSTEMS.argument(found.system, found.file)]
     for key, value in found.asked.items():
@@ -113,9 +113,9 @@ def page(found: Recommendation, masthead: Masthead = PLAIN, file: str = "") -> P
 
 
 def conclude(found: Recommendation) -> Conclusion:
-    """Return the conclusion of a recommendation: its verdict, and a sentence on the designs.
+    """Return the conclusion of a recommendation: its verdict, a sentence on the designs, and three further facts.
 
-    Pairs of name and text follow: best design, its basis (kind of evidence), and verdict on the design in the file.
+    These are the best design, its basis (kind of evidence), and the verdict on the design in the system file.
     """
     best, searched = _best(found), f"{plural(found.searched.counts.all, 'design')} searched"
     if found.front:

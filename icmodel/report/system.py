@@ -45,10 +45,10 @@ from icmodel.report.system_boxes import FRONT_BOXES, MOST_MEMBERS, NOT_JUDGED, s
 from icmodel.report.system_drawing import described, drawing
 from icmodel.report.system_tables import (
     about,
+    bottleneck_texts,
     by_group,
     counted_outcomes,
     estimate_cell,
-    limits,
     margin,
     reason,
     span_text,
@@ -72,8 +72,8 @@ def page(found: SystemPrediction, masthead: Masthead = PLAIN, file: str = "") ->
     Parameters
     ----------
     file : str
-        Name of the report's file, for the command that repeats the report. The drawing beside a Markdown report has the
-        same name with the extension ``.svg``.
+        Name of the report's file, printed in the command line that makes the report again. The drawing beside a
+        Markdown report has the same name with the extension ``.svg``.
     """
     system, summary = found.system, summarise(found)
     file = file or f"{system.name}.html"
@@ -217,7 +217,7 @@ def stream_table(found: SystemPrediction) -> Table:
                 name_cell(name, plural(len(some), "stream")),
                 Cell(asks),
                 Cell("unknown") if goodput is None else estimate_cell("goodput_bps", goodput),
-                Cell(limits(some)[0]),
+                Cell(bottleneck_texts(some)[0]),
                 Cell(basis_text("" if goodput is None else goodput.basis)),
                 Cell(NOT_JUDGED),
             )
@@ -230,7 +230,7 @@ def stream_table(found: SystemPrediction) -> Table:
 
 
 def front_parts(found: SystemPrediction, groups: Groups) -> Table | None:
-    """Return a table that splits the deciding stream's goodput and latency into network, hosts and application.
+    """Return a table on the deciding stream: goodput and latency, with a column each for network, hosts, application.
 
     Returns None if the system has no streams.
     """
@@ -279,8 +279,8 @@ def latency_parts(
 ) -> tuple[str, str, str]:
     """Return three texts on the greatest latency of a frame: the times of network, hosts and application.
 
-    If the system file states the latency of a device, the text on hosts names the device and this latency. This is so
-    even if the time of the host at the other end of the stream is unknown.
+    A system file may state the latency of a device. If it does so for the source or the sink of the stream, the text on
+    hosts names this device and its latency.
     """
     system, bound = found.system, one.latency_bound
     own_s = (
@@ -311,13 +311,13 @@ def changes(found: SystemPrediction, groups: Groups) -> Iterator[str]:
         yield f"icmodel recommend {shlex.quote(file)} finds the fewest changes that meet all requirements."
     for name, some in groups.items():
         if some[0].verdict.outcome == NOT_MET:
-            yield f"“{name}” at {about(some[0])}: {_remedy(found, some[0])}."
+            yield f"“{name}” at {about(some[0])}: {_cause(found, some[0])}."
     count = sum(some[0].verdict.outcome == UNDECIDED for some in groups.values())
     if count:
         yield f"Measurements of the system's hosts would decide {plural(count, 'open requirement')}."
 
 
-def _remedy(found: SystemPrediction, one: Judged) -> str:
+def _cause(found: SystemPrediction, one: Judged) -> str:
     """Return the cause of a missed requirement as text: margin, bottleneck, and largest term of the latency."""
     parts = [margin(one) or reason(one)]
     if by := limit_name(one.verdict.limiting):

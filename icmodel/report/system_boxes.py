@@ -72,7 +72,8 @@ class Shape:
 def shape(system: System, most_boxes: int = MOST_BOXES) -> Shape:
     """Merge the nodes of a system into at most ``most_boxes`` boxes, if possible.
 
-    The merges of `FOLDINGS` are tried in order until few enough boxes remain.
+    `FOLDINGS` lists four ways to merge, the finest first. The first way that leaves few enough boxes is used, or else
+    the last: one box for all devices, and one for all switches.
     """
     for folding in FOLDINGS:
         keys = folding(system)
@@ -116,7 +117,7 @@ def fold_large_groups(system: System) -> dict[str, Key]:
 
 
 def fold_neighbours(system: System) -> dict[str, Key]:
-    """Return a key for each node, the same for all devices with the same neighbours, in a group or not.
+    """Return a key for each node. Devices of any groups have the same key if they are linked to the same nodes.
 
     Nodes with equal keys share a box of the drawing. Each switch has a key of its own.
     """
@@ -191,7 +192,7 @@ class CableSummary:
 
     @property
     def ratio(self) -> float:
-        """Load of the busiest port as a fraction of its rate: throughput, or the requested load in overload."""
+        """Load of the busiest port as a fraction of its rate: the carried load, or in overload the requested load."""
         return self.port.asked_ratio if self.overloaded else min(self.port.load_ratio, 1.0)
 
     @property
@@ -317,10 +318,12 @@ class Layout:
 def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> Layout:
     """Place boxes in columns and rows, and route the cables between them.
 
-    A box with several neighbours (a forwarding box, such as a switch) is in column n if it is n hops away from one
-    end of the system. A box with a single neighbour is in the next column: to the left if the neighbour is in the first
-    of these columns, otherwise to the right. So cables join the same or neighbouring columns and cross no box, except
-    in a ring or mesh. The boxes of a column have the same order as their neighbours.
+    The columns follow from hops. A forwarding box, such as a switch, has several neighbours. The first column of
+    forwarding boxes is one end of the system, the next column is one hop away from it, and so on. A box with a single
+    neighbour, such as a device, stands beside this neighbour: on its left if the neighbour is in the first column of
+    forwarding boxes, otherwise on its right. If only one box forwards, senders are on its left, and receivers on its
+    right. So a cable joins boxes of one column or of neighbouring columns, and crosses no box (except in a ring or
+    mesh). In a column, the boxes have the same order as their neighbours.
 
     Parameters
     ----------
@@ -405,7 +408,10 @@ def assign_columns(neighbours: list[list[int]], flows: Mapping[Pair, float]) -> 
 
 
 def _hops(start: int, neighbours: list[list[int]], among: Iterable[int]) -> dict[int, int]:
-    """Return the number of hops from one box to each reachable box, the nearest first (breadth-first search)."""
+    """Return the number of hops from one box to each reachable box, the nearest first (breadth-first search).
+
+    Only paths through the boxes in ``among`` count.
+    """
     allowed = set(among)
     hops, waiting = {start: 0}, deque([start])
     while waiting:
@@ -453,8 +459,8 @@ def place_boxes(
 ) -> tuple[Place, ...]:
     """Return the rectangle of each box.
 
-    ``bent`` holds pairs (column, side) that need room for bent cables. These join two boxes of this column at the left
-    (-1) or the right (1) side.
+    A cable between two boxes of the same column is bent, and needs room beside the column. ``bent`` holds a pair
+    (column, side) for each side of a column with such cables: -1 for the left side, 1 for the right side.
     """
     lanes: dict[Pair, int] = {}
     for pair, at in zip(pairs, sides, strict=True):

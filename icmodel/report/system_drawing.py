@@ -220,7 +220,10 @@ def number_text(one: CableSummary, route: EdgeRoute) -> str:
 
 
 def load_class(ratio: float) -> int:
-    """Return the index in `LOADS` of the class of a load. A load above 100 % has the index after the last."""
+    """Return the number of the colour class of a load (fraction of the line rate), as an index into `LOADS`.
+
+    A load above 100 % has no entry in `LOADS`; its number is ``len(LOADS)``.
+    """
     return next((index for index, (most, _) in enumerate(LOADS) if ratio <= most), len(LOADS))
 
 

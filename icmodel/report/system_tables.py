@@ -85,7 +85,7 @@ def counted_outcomes(found: SystemPrediction) -> str:
 
 
 def about(one: Judged) -> str:
-    """Return the stream or device of a verdict, by name."""
+    """Return the name of the stream or device that was judged."""
     return one.device or one.stream
 
 
@@ -178,7 +178,7 @@ BOUND_PARTS = ("network", "hosts", "application")
 
 
 def parts_table(found: SystemPrediction) -> Iterator[Table]:
-    """Yield a table that splits latency bounds into network, hosts and application.
+    """Yield a table of the parts of latency bounds: network, hosts and application.
 
     It has a row for each latency requirement. If no bound is known, yield nothing.
     """
@@ -192,9 +192,9 @@ def parts_table(found: SystemPrediction) -> Iterator[Table]:
 def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
     """Yield a row of texts for each latency requirement: the greatest latency bound among its streams, and its parts.
 
-    The parts are network, hosts and application. If the time of a host is unknown, the total is a lower bound, such as
-    ``from 310 µs``: the sum of the known times. If only one of the two hosts is unknown, and the other device states
-    its latency, the part of the hosts is ``from`` and this latency.
+    The parts are network, hosts and application. If the time of source or sink is unknown, the total is the sum of the
+    known times, as the lower bound ``from 310 µs``. The system file may state the latency of one of these two devices.
+    Then the part of the hosts is a lower bound as well, such as ``from 50 µs``; otherwise it is ``unknown``.
     """
     for name, some in by_requirement(found.judged).items():
         sums = [
@@ -220,7 +220,7 @@ def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
 def stated_times(found: SystemPrediction, stream: str) -> StatedTimes:
     """Return the latency and core time that the system file states for the source and the sink of a stream.
 
-    The field ``ends`` of the result holds only the devices, source or sink, that state a latency.
+    If it states no latency for one of the two devices, the result does not contain this device.
     """
     one = found.system.streams[stream]
     return StatedTimes(one, found.system.stating_devices(one))
@@ -271,7 +271,7 @@ def _flow_table(caption: str, named: Mapping[str, Streams], of: dict[str, str]) 
         size = units.format_bytes(stream.payload_bytes)
         kind = f"{stream.protocol}, {size}, priority {stream.priority}, {stream.kind}"
         request_bps = max(one.stream.requested_goodput_bps for one in some)
-        by, more = limits(some)
+        by, more = bottleneck_texts(some)
         counts = Counter(of[one.stream.name] for one in some)
         kinds = [kind for kind in (*OUTCOMES, NOT_JUDGED) if counts.get(kind)]
         note = ", ".join(f"{counts[kind]} {kind}" for kind in kinds) if len(kinds) > 1 else ""
@@ -439,7 +439,7 @@ def grows(metric: str, some: Iterable[StreamPrediction]) -> bool:
     return metric.startswith(OF_TIME) and any(one.arrival.grows for one in some)
 
 
-def limits(some: Iterable[StreamPrediction]) -> tuple[str, str]:
+def bottleneck_texts(some: Iterable[StreamPrediction]) -> tuple[str, str]:
     """Return two texts: the bottleneck of the first stream with its location, and ``and 2 more``.
 
     The number counts the other distinct bottlenecks of the streams. Without others, the second text is empty.
@@ -458,8 +458,8 @@ def greatest_bound(some: Streams) -> LatencyBound | None:
 def bound_text(some: Streams, digits: int = BOUND_DIGITS) -> str:
     """Return the greatest latency bound of streams as text, such as ``310 µs (network)``.
 
-    In parentheses is the scope, if the bound does not cover all frames from application to application. If a stream has
-    no bound, the text is ``none``.
+    If the bound does not cover all frames from application to application, its scope follows in parentheses. If a
+    stream has no bound, the text is ``none``.
     """
     bound = greatest_bound(some)
     if bound is None:

@@ -63,7 +63,7 @@ def page(found: Validation, masthead: Masthead = PLAIN, file: str = "") -> Page:
     Parameters
     ----------
     file : str
-        Name of the report's file, for the command that repeats the report.
+        Name of the report's file, printed in the command line that makes the report again.
     """
     data = found.data
     judged = verdicts(found)
@@ -124,8 +124,8 @@ JudgedScore = tuple[Trial, Score, Verdict]
 def verdicts(found: Validation) -> list[JudgedScore]:
     """Judge the coverage of each metric: the share of left-out rows inside their 90 % intervals. The worst comes first.
 
-    Only folds that resemble a user's questions are judged: single points left out, and held-out runs. Without such
-    folds, all folds are judged.
+    A fold is a set of left-out rows. Only folds that resemble a user's questions are judged: single points left out,
+    and held-out runs. Without such folds, all folds are judged.
     """
     deciding = [trial for trial in found.trials if trial.kind in LIKE_QUESTIONS] or found.trials
     judged = []
@@ -252,7 +252,11 @@ def _shown(caption: str, table: Table[str]) -> Shown:
 
 
 def scores_table(validation: Validation, trial: Trial) -> Table[str]:
-    """Return a table of errors, coverage and noise by metric. For held-out runs, it adds the noise of repeats."""
+    """Return a table of errors, coverage and noise by metric.
+
+    Noise is the scatter between repeated runs of the dataset. For held-out runs, two more columns have the scatter of
+    the held-out runs.
+    """
     held_out = trial.kind == HELD_OUT
     errors = ("#median", "#p25", "#p75", "#p95", "#greatest")
     columns = ("metric", "#rows", "#points", *errors, "#covered", "95 % of it", "#half width")
@@ -280,17 +284,17 @@ def scores_table(validation: Validation, trial: Trial) -> Table[str]:
     return Table((*columns, "#noise", *at_runs, "#no answer"), tuple(rows))
 
 
-def error_text(of: str, number: float | None) -> str:
+def error_text(error_kind: str, number: float | None) -> str:
     """Return a prediction error as text: relative in per cent, absolute as a plain number, unknown as a dash.
 
     Parameters
     ----------
-    of : str
-        Kind of the error: `ABSOLUTE`, or relative.
+    error_kind : str
+        Kind of the error: `ABSOLUTE`, or any other text for a relative error.
     """
     if number is None or math.isnan(number):
         return "–"
-    return fixed(number, 4) if of == ABSOLUTE else f"{fixed(100 * number, 2)} %"
+    return fixed(number, 4) if error_kind == ABSOLUTE else f"{fixed(100 * number, 2)} %"
 
 
 def _coverage(coverage: Coverage | None) -> tuple[str, str]:

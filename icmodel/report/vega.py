@@ -214,7 +214,7 @@ class _Plot:
             "type": "nominal",
             "scale": {"domain": list(shapes), "range": list(shapes.values())},
             "legend": {
-                "columns": 4 if self.own else 3,
+                "columns": 4 if self.is_unshaded else 3,
                 "symbolSize": 60,
                 "symbolStrokeWidth": 1.25,
                 "encoding": {"symbols": {"fill": self.fill("value", marked), "stroke": stroke}},
@@ -222,8 +222,8 @@ class _Plot:
         }
 
     @property
-    def own(self) -> bool:
-        """Whether all plotted dataset rows have the payload of the scenario."""
+    def is_unshaded(self) -> bool:
+        """Whether no plotted dataset row has a fill colour. Such a colour shows a payload other than the scenario's."""
         return not any(row["shade"] for row in self.data["benchmarked"])
 
     def fill(self, field: str, *first: Spec) -> Spec:
@@ -251,9 +251,9 @@ class _Plot:
         return [{"field": f, "type": "nominal", "title": names.get(f, f)} for f in fields]
 
 
-def is_small(value: float, of: float) -> bool:
-    """Whether a value is too small to see on a linear axis that ends at ``of``."""
-    return 0 < value < of / 50
+def is_small(value: float, axis_end: float) -> bool:
+    """Whether a value is positive, but too small to see on a linear axis from 0 to ``axis_end``."""
+    return 0 < value < axis_end / 50
 
 
 def _numbers(field: str, rows: list[Row]) -> list[float]:

@@ -49,7 +49,7 @@ MULTIPLE_ABOVE = 10.0
 def conclude(evaluation: Evaluation) -> Conclusion:
     """Return the conclusion of an evaluation: a sentence, and the same facts as pairs of name and text.
 
-    The facts are candidate, deciding requirement, margin, bottleneck, basis and so on.
+    The facts are, for example, the candidate, the deciding requirement, its margin, the bottleneck and the basis.
     """
     chosen = evaluation.chosen
     decided = chosen.decisive
@@ -237,10 +237,11 @@ def _minimised(one: Objective, known: Mapping[str, Mapping[str, Estimate]]) -> s
     return f"{estimated(one.metric, estimate)} ({span})"
 
 
-def _findings(caption: str, first: str, findings: Iterable[Finding]) -> Table:
-    """Make a table of requirements, or of their alternative readings (other interpretations, which do not count).
+def _findings(caption: str, first_column: str, findings: Iterable[Finding]) -> Table:
+    """Make a table of judged requirements, or of their alternative readings.
 
-    A row has predicted value, limit, margin and verdict. ``first`` is the heading of the names.
+    An alternative reading is another interpretation of a requirement; it does not count for the verdict. A row has
+    name, predicted value, limit, margin and verdict. ``first_column`` is the heading of the names.
     """
     rows = []
     for finding in findings:
@@ -262,7 +263,7 @@ def _findings(caption: str, first: str, findings: Iterable[Finding]) -> Table:
                 Cell("", note=finding_basis(finding), outcome=verdict.outcome),
             )
         )
-    columns = (first, "predicted", "limit", "margin", "verdict")
+    columns = (first_column, "predicted", "limit", "margin", "verdict")
     return Table(caption, columns, tuple(rows), numbers=("predicted", "limit"))
 
 
@@ -401,7 +402,7 @@ def ground_text(datasets: Iterable[str], states_devices: bool) -> str:
     Parameters
     ----------
     states_devices : bool
-        Whether some devices state their own times.
+        Whether the system file states times of devices. The text then ends with "and stated times of devices".
     """
     named = ", ".join(datasets)
     if states_devices:

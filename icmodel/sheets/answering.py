@@ -72,8 +72,8 @@ def answer_sheet(
     ------
     ScenarioError
         If no column is a payload, two columns are the same parameter, or a heading with a unit is a misspelt
-        parameter. Also if a heading is one of `ANSWER_HEADS`, but the sheet is not the result of an earlier call.
-        Such a result has the two columns "limited by" and "why".
+        parameter. Also if a heading is that of an answer, such as "goodput [Gb/s]", but not both columns "limited by"
+        and "why" of an answered sheet are present.
 
     Examples
     --------
@@ -136,8 +136,8 @@ class _Column(NamedTuple):
     """Sheet column of a parameter.
 
     ``name`` is the parameter's name with the SI unit as suffix (``payload_bytes``). ``unit`` is the unit in the heading,
-    if any. ``parse`` converts a text with a unit, such as ``64 KiB``. If ``in_si`` is true, the heading is ``name``, and
-    numbers need no unit.
+    if any. ``parse`` converts a text with a unit, such as ``64 KiB``. ``in_si`` is true if the heading is ``name``
+    itself. Numbers in the column are then in SI units.
     """
 
     name: str
@@ -234,7 +234,7 @@ class _Question:
     def read(
         self, columns: Mapping[int, _Column], models: _Models, *, decimal_comma: bool
     ) -> tuple[object, ...]:
-        """Read the scenario of the row, and return a key. Rows with equal keys are answered together.
+        """Read the scenario of the row, and return a key for grouping: rows with equal keys are answered together.
 
         Raises
         ------
@@ -272,7 +272,7 @@ class _Question:
     def cells(self, shown: Sequence[int]) -> tuple[Cell, ...]:
         """Return the row of the answered sheet: the question's cells, the answers, and the reason for no answer.
 
-        ``shown`` are the indices in `ANSWER_HEADS` of the answers in the sheet.
+        ``shown`` are the columns of answers that the sheet has, as indices into `ANSWER_HEADS`.
         """
         answers = (self.found[place] for place in shown) if self.found else [None] * len(shown)
         return (*self.own, *answers, self.why or None)
@@ -300,9 +300,10 @@ class _Models:
 
 
 def answer_block(block: Sequence[_Question], outside: str) -> None:
-    """Answer several rows at once. They have the same model, protocol and options, and give the same parameters.
+    """Answer several rows at once. All have the same model, protocol and options, and set the same parameters.
 
-    ``outside`` is "refuse" or "extrapolate". A refused row gets the reason in place of an answer.
+    If ``outside`` is "extrapolate", rows outside the measured range are answered. If it is "refuse", such a row gets
+    the reason in place of an answer.
     """
     import numpy as np
 

@@ -67,13 +67,13 @@ class Calculation:
     ----------
     book : xlsxwriter.Workbook
         Workbook that receives the sheets.
-    found : Lookup
+    lookup : Lookup
         Look-up tables of the dataset.
     """
 
-    def __init__(self, book: Any, found: Lookup) -> None:
-        self.book, self.found = book, found
-        self.steps = list(steps(found))
+    def __init__(self, book: Any, lookup: Lookup) -> None:
+        self.book, self.lookup = book, lookup
+        self.steps = list(steps(lookup))
         self.columns = {name: k for k, name in enumerate([*INPUTS, *(s.name for s in self.steps)])}
         utility = library("xlsxwriter.utility")
         self.letters = [utility.xl_col_to_name(k) for k in range(len(self.columns))]
@@ -100,17 +100,17 @@ class Calculation:
 
     def write_lookups(self) -> None:
         """Write the look-up sheets (tables, configurations, protocols, lists). Each column becomes a named range."""
-        found = self.found
-        self._write_table(TABLES, "t_", TABLE_COLUMNS, found.rows)
+        lookup = self.lookup
+        self._write_table(TABLES, "t_", TABLE_COLUMNS, lookup.rows)
         for sheet, prefix, records in (
-            (CONFIGURATIONS, "k_", found.configurations),
-            (PROTOCOLS, "p_", found.protocols),
+            (CONFIGURATIONS, "k_", lookup.configurations),
+            (PROTOCOLS, "p_", lookup.protocols),
         ):
             head = tuple(records[0])
             self._write_table(sheet, prefix, head, [tuple(one.values()) for one in records])
         columns: Mapping[str, Sequence[Cell]] = {
-            "levels": (0.0, *found.loads),
-            "cores": found.tables.axes.cores or (0,),
+            "levels": (0.0, *lookup.loads),
+            "cores": lookup.tables.axes.cores or (0,),
             "bases": BASES,
         }
         rows = list(zip_longest(*columns.values()))
@@ -126,7 +126,7 @@ class Calculation:
     ) -> None:
         """Write a look-up sheet, and make each of its columns a named range.
 
-        ``counts`` has the lengths of the columns; by default each column has a value in every row.
+        ``counts`` has the number of values in each column, if columns differ in length; the rest of a column is empty.
         """
         page = self.book.add_worksheet(sheet)
         page.freeze_panes(1, 0)
@@ -190,15 +190,15 @@ def write_row(page: Any, line: int, row: Sequence[Cell]) -> None:
             page.write_number(line, place, cell)
 
 
-def questions_workbook(found: Lookup, questions: Iterable[Sequence[Cell]]) -> bytes:
+def questions_workbook(lookup: Lookup, questions: Iterable[Sequence[Cell]]) -> bytes:
     """Make a workbook with look-up tables, and with a row of formulas for each question.
 
-    `INPUTS` names the cells of a question. The formulas have no stored values: a spreadsheet program computes them when
-    it opens the file.
+    A question is a sequence of cells, in the order of `INPUTS`. The formulas have no stored values: a spreadsheet
+    program computes them when it opens the file.
     """
     body = io.BytesIO()
     with new_workbook(body, constant_memory=True) as book:
-        made = Calculation(book, found)
+        made = Calculation(book, lookup)
         page = made.write_head()
         for row, inputs in enumerate(questions):
             made.write_question(page, row, inputs, {})

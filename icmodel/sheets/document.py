@@ -130,7 +130,7 @@ def add_estimate(
 def ground_rows(
     document: Mapping[str, Any], stated: Mapping[Cell, Cell]
 ) -> Iterator[tuple[Cell, ...]]:
-    """Yield the rows of the sheet ``sources`` of an answer that lists no used dataset rows.
+    """Yield the rows of the sheet ``sources``, if the document of an answer lists no used dataset rows.
 
     They are the datasets with their checksums, then each requirement with its stated source. An evaluation has one
     dataset; a system has any number.
@@ -233,7 +233,7 @@ def design_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 
 def source_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
-    """Return the sheet's row for a dataset row behind the answer."""
+    """Return the row of the sheet ``sources`` for a dataset row behind the answer."""
     cells = {key: _cell(found.get(key)) for key in HEADS["sources"]}
     load = cells["load_bps"]
     return tuple({**cells, "load_bps": "unlimited" if load == "inf" else load}.values())

@@ -203,9 +203,10 @@ def text_xml(text: str) -> str:
 
 
 def _add_charts(book: Any, page: Page, drawn: Chart) -> None:
-    """Add a sheet ``charts`` with a chart for each group in ``drawn.groups``, from the numbers of the page.
+    """Add a sheet ``charts`` with charts of the numbers of a page.
 
-    A group is a tuple of column indices. The first column is a solid line, further ones (low and high) are dashed.
+    ``drawn.groups`` has a tuple of column indices for each chart, such as value, low and high of a metric. The first
+    column is drawn as a solid line, the others as dashed lines.
     """
     sheet, rows = book.add_worksheet("charts"), len(page.sheet.rows)
     sheet.fit_to_pages(1, 0)
@@ -351,8 +352,8 @@ def _check_size(body: bytes, place: Path) -> None:
     """Raise ReportError if an XLSX file (a ZIP archive) unpacks to too many bytes, or its cells span too large an area.
 
     The library calamine allocates memory for the whole rectangle around the cells, and for as many texts as the file
-    claims to have. If this fails, the process ends. The sizes that the archive states may be wrong, so this function
-    counts the unpacked bytes.
+    claims to have. If an allocation fails, the process ends. The sizes that the archive states may be wrong, so this
+    function counts the unpacked bytes.
     """
     total = 0
     with zipfile.ZipFile(io.BytesIO(body)) as book:
@@ -376,7 +377,7 @@ def _check_size(body: bytes, place: Path) -> None:
 
 @dataclass
 class Area:
-    """Area of the cells of a sheet, collected from pieces of its XML."""
+    """Size of the rectangle around all cells of a sheet, collected from pieces of its XML."""
 
     row: int = 0
     column: int = 0
@@ -405,8 +406,8 @@ class Area:
     def check(self, place: Path) -> None:
         """Raise ReportError if the sheet's cells span too large an area: rows times columns above `MOST_CELLS`.
 
-        The XML of a cell may lack the cell's reference, such as ``B7``. The area then counts all these cells side by
-        side, in the last row that the sheet has so far.
+        The XML of a cell may lack the cell's reference, such as ``B7``. All such cells are counted as if they stood
+        side by side in the last row that was read.
         """
         row, column = self.row, self.column
         if self.unplaced > 0:
@@ -419,7 +420,7 @@ class Area:
 
 
 def _column_number(letters: bytes) -> int:
-    """Return the number of a spreadsheet column from its letters, counted from 1."""
+    """Convert the letters of a spreadsheet column to its number: A is 1, Z is 26, AA is 27."""
     number = 0
     for letter in letters.upper():
         number = 26 * number + letter - ord("A") + 1

@@ -1,8 +1,7 @@
 """Formulas of a living workbook as lines of text, ``name = formula``, from a question to its answer.
 
-The formulas compute the model variant (law) `corrected`.
-
-A living workbook is an XLSX file that answers a question by formulas, without icmodel.
+A living workbook is an XLSX file that answers a question by formulas, without icmodel. The formulas compute the model
+variant (law) `corrected`.
 
 A step is one column of the calculation sheet; a question is one row. In a formula, ``[name]`` is the cell of another
 step in the same row. Names with the prefixes ``t_``, ``k_``, ``p_`` and ``l_`` are columns of the look-up sheets. An
@@ -65,7 +64,7 @@ class Step(NamedTuple):
 
 
 def parse_steps(group: str, lines: str, **words: object) -> Iterator[Step]:
-    r"""Yield the steps of a group from lines ``name = formula``.
+    r"""Yield the steps (columns of the calculation sheet) of a group from lines ``name = formula``.
 
     Indented lines continue a formula. Lines with a leading ``#`` are comments. A placeholder ``{n}`` stands for the
     keyword argument ``n``.
@@ -98,7 +97,10 @@ def text(words: str) -> str:
 
 
 def first_of(cases: Iterable[tuple[str, str]]) -> str:
-    """Return a formula for the first sentence with a true condition, or for an empty text if no condition is true."""
+    """Return a formula from pairs of condition and sentence: it gives the first sentence whose condition is true.
+
+    If no condition is true, it gives an empty text.
+    """
     every = list(cases)
     choices = "".join(f"IF({condition},{sentence}," for condition, sentence in every)
     return choices + '""' + ")" * len(every)
@@ -206,7 +208,7 @@ def question_steps(found: Lookup) -> Iterator[Step]:
 def refusals(found: Lookup) -> Iterator[tuple[str, str]]:
     """Yield pairs of formulas (condition and sentence) for the reasons to refuse a question.
 
-    They have the order in which icmodel checks a question, so the first true condition gives the same error.
+    They have the order in which icmodel checks a question. So the first true condition gives the same error as icmodel.
     """
     data = found.data
     # Protocol and payload.
@@ -425,11 +427,12 @@ def adds_cores(found: Lookup, utilisation: str) -> bool:
 
 
 def look_up_steps(found: Lookup, index: int, name: str, load: str) -> Iterator[Step]:
-    """Yield the formulas that look up value, low, high and basis in one table.
+    """Yield the formulas that look up value, low, high and basis in one look-up table.
 
-    ``name`` is the name of the table, and ``index`` its index in ``found.names``. ``load`` is the load of the look-up: `UNLIMITED`, or `REQUESTED` (requested goodput).
+    ``name`` is the name of the table, and ``index`` its position in `Lookup.names`. ``load`` is the offered load at
+    which the table is read: `UNLIMITED`, or `REQUESTED` (the goodput that the question requests).
     """
-    table, place = f"{NAMES.get(name, name)} {load}", found.place(index)
+    table, place = f"{NAMES.get(name, name)} {load}", found.configuration_row(index)
     row, slots = f"[{table} row]", found.tables.axes.slots
     past = f"([bytes]-INDEX(t_from,{row}))"
     on_knot = f"[bytes]=INDEX(t_from,{row})"
@@ -496,11 +499,10 @@ def flow_steps(found: Lookup) -> Iterator[Step]:
 
 
 def metric_steps(found: Lookup, index: int, name: str) -> Iterator[Step]:
-    """Yield the columns of formulas for value, low and high of a metric at the achieved load.
+    """Yield the formulas for value, low and high of a metric at the achieved load, named ``latency_mean_s low raw``.
 
-    A column is named after metric and end, such as ``latency_mean_s low raw``.
-
-    `ordered_steps` applies further limits to them. Latencies get the delay of further switches and of the cable. CPU loads are converted to the cores of the question.
+    Latencies include the delay of the cable, and of the switches that the question has beyond those of the dataset
+    rows. CPU loads are converted to the cores of the question. The numbers are raw: `ordered_steps` limits them.
     """
     processor, times = name.startswith(BUSY), traversals(name)
     flag, load = ("saturated", "limited") if processor else ("not achieved", REQUESTED)
@@ -509,7 +511,7 @@ def metric_steps(found: Lookup, index: int, name: str) -> Iterator[Step]:
         yield from parse_steps(name, PROCESSING_TIME, name=name, top=top)
     yield from parse_steps(name, AT_LOAD, name=name, flag=flag, load=load)
 
-    place, switch_s = found.place(index), found.tables.link.switch_latency_s
+    place, switch_s = found.configuration_row(index), found.tables.link.switch_latency_s
     rows = f"INDEX(k_switches_of_rows,{place})"
     for end in ENDS:
         at_load = f"[{name} {end} at load]"
@@ -649,7 +651,7 @@ def basis_steps(found: Lookup) -> Iterator[Step]:
     for index, name in enumerate(found.names):
         if name not in found.metrics:
             continue
-        place = found.place(index)
+        place = found.configuration_row(index)
         flag = "[saturated value]" if name.startswith(BUSY) else "[not achieved value]"
         read = f"IF({flag},[{name} {UNLIMITED} basis],[{name} {REQUESTED} basis])"
         if name == FRAMES:
@@ -672,7 +674,7 @@ def basis_steps(found: Lookup) -> Iterator[Step]:
 
 
 def reasons(found: Lookup) -> Iterator[tuple[str, str]]:
-    """Yield two formulas, condition and sentence, for each reason why a question has no answer or no goodput."""
+    """Yield two formulas for each reason why a question has no answer or no goodput: its condition and its sentence."""
     name = found.data.id
     first, last = "INDEX(k_first_payload,[configuration])", "INDEX(k_last_payload,[configuration])"
     yield '[refused]<>""', "[refused]"
@@ -688,12 +690,12 @@ def reasons(found: Lookup) -> Iterator[tuple[str, str]]:
 
 
 def absent(found: Lookup, metric: str) -> str:
-    """Return a formula for the reason why a metric has no value, as in `icmodel.model.explanation`."""
+    """Return a formula that gives the reason why a metric has no value, as in `icmodel.model.explanation`."""
     table = {GOODPUT: BEST, FRAMES: FRAMES if FRAMES in found.names else BEST}.get(metric, metric)
     if table not in found.names:
         utilisation = metric.removesuffix("_cores")
         return f'SUBSTITUTE({absent(found, utilisation)},"{utilisation}","{metric}")'
-    place = found.place(found.names.index(table))
+    place = found.configuration_row(found.names.index(table))
     here = f"AND([bytes]>=INDEX(k_first_payload,{place}),[bytes]<=INDEX(k_last_payload,{place}))"
     outside = f'SUBSTITUTE(INDEX(k_outside,{place}),"{PAYLOAD}",[bytes])'
     behind = f'SUBSTITUTE(INDEX(k_absent_behind_switches,{place}),"{SWITCHES}",[switch count])'

@@ -1,9 +1,10 @@
 """Look-up tables of a living workbook: the tables of the model variant `corrected` as rows of spreadsheet cells.
 
-A configuration is a protocol, a core count and a switch count. In a configuration, a metric is a surface over payload
-and load: polynomials, one for each payload interval ("cell") and load interval ("slot"); see `icmodel.tables.bilinear`.
-A row of the sheet holds one of these polynomials. Neighbouring payload intervals with the same polynomial share a row.
-The rows are sorted by a key of surface, load interval and payload, so one binary search finds a row.
+A configuration is a protocol, a core count and a switch count. In a configuration, a metric is a function of payload
+and load, called a surface. It consists of polynomials: one for each combination of a payload interval and a load
+interval; see `icmodel.tables.bilinear`. A row of the sheet holds one of these polynomials. Neighbouring payload
+intervals with the same polynomial share a row. The rows are sorted by a key made from surface, load interval and
+payload. So one binary search finds the row of a question.
 """
 
 from __future__ import annotations
@@ -58,13 +59,13 @@ PAYLOAD, CORES, SWITCHES = "<payload>", "<cores>", "<switches>"
 class Lookup(NamedTuple):
     """Look-up data of a workbook as cells: tables, limits and sentences of a dataset at given options.
 
-    ``answered`` are the protocols that have rows at these options. ``refused`` maps each other protocol to the reason.
-    ``protocols`` has a row for each answered protocol.
+    ``answered`` are the protocols that have dataset rows at these options. ``refused`` maps each other protocol to the
+    reason. ``protocols`` has a row of cells for each answered protocol.
 
-    A look-up table holds one metric. ``names`` are the names of all tables, and ``metrics`` are those that an answer
-    shows. A table has surfaces: polynomials over payload and load, whose coefficients are in ``rows``.
-    ``configurations`` has a row for each table, protocol, core count and switch count, with the number of the surface
-    to use.
+    A look-up table holds one metric. ``names`` are the names of all tables; ``metrics`` are the tables that an answer
+    shows. A table has surfaces, which are functions of payload and load. ``rows`` has the coefficients of their
+    polynomials. ``configurations`` has a row of cells for each table, protocol, core count and switch count, with the
+    number of the surface to use.
     """
 
     data: Dataset
@@ -87,15 +88,15 @@ class Lookup(NamedTuple):
         """Number of configurations (protocol, core count, switch count) of each table."""
         return int(np.prod(self.tables.axes.shape))
 
-    def place(self, index: int) -> str:
-        """Return a formula for a row number in the configurations sheet.
+    def configuration_row(self, index: int) -> str:
+        """Return a formula that gives a row number of the configurations sheet.
 
-        The row holds the protocol, core count and switch count of the question, for the table ``names[index]``.
+        This row is for the table ``names[index]``, and for the protocol, core count and switch count of the question.
         """
         return f"[configuration]+{index * self.configuration_count}"
 
     def loads_of(self, name: str) -> tuple[str, ...]:
-        """Return the loads at which the formulas look up a table: `UNLIMITED`, `REQUESTED` (as the question), or both."""
+        """Return the loads at which the formulas read a table: `UNLIMITED`, `REQUESTED` (by the question), or both."""
         if name in self.metrics:
             return (UNLIMITED, REQUESTED)
         return (REQUESTED,) if name == LIMITED_LOSS else (UNLIMITED,)
@@ -242,8 +243,8 @@ def _absence(
 ) -> str:
     """Return the reason why a look-up table has no value, in the words of `icmodel.model.explanation`.
 
-    If ``switches`` is the placeholder `SWITCHES`, the reason also names a number of switches: a formula of the sheet
-    replaces the placeholder by the number in the question. If it is empty, the reason does not name switches.
+    ``switches`` is empty for a question without switches; then the reason does not mention them. Otherwise it is the
+    placeholder `SWITCHES`. A formula of the sheet replaces the placeholder by the number of switches in the question.
     """
     data = found.data
     for entry in data.absences:
@@ -273,7 +274,8 @@ def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tup
     The columns of a row are:
 
     - key, name of the table, and the least payload [B] and load [b/s] at which the polynomial holds
-    - coefficients of three polynomials: 4 for the value, 6 for low, 6 for high (which have squares of the payload)
+    - coefficients of three polynomials: 4 for the value, 6 for low and 6 for high, whose polynomials also have terms in
+      the square of the payload
     - basis (kind of evidence) of the value as an index into `BASES`, for four cases: between benchmarked payloads and
       loads, at a benchmarked load, at a benchmarked payload, and at both
     - highest limited (not unlimited) benchmarked load [b/s]

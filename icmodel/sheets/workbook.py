@@ -72,7 +72,7 @@ def write_living_workbook(
     Parameters
     ----------
     path : str or path
-        Place of the XLSX file.
+        Path of the XLSX file.
     data : Dataset
         Dataset with the rows for the look-up tables.
     options : mapping of str to str, optional
@@ -125,7 +125,7 @@ def keywords_of(inputs: Mapping[str, Cell]) -> dict[str, Any]:
 
 
 class _Workbook:
-    """Sheets of a living workbook (XLSX file that answers a question by formulas), in the order of writing."""
+    """Writer of the sheets of a living workbook, an XLSX file that answers a question by formulas."""
 
     def __init__(
         self,
@@ -416,7 +416,10 @@ class _Workbook:
     # --- curve and charts ---------------------------------------------------------------------
 
     def charted(self) -> Iterator[tuple[str, str]]:
-        """Yield the metrics of the charts (goodput, and the mean of a time), each with its name."""
+        """Yield the metrics of the charts, each with its name in words: goodput, and the first mean latency.
+
+        If no latency of the workbook is a mean, the first latency takes its place.
+        """
         if any(row["table"] == BEST and row["surface"] for row in self.found.configurations):
             yield GOODPUT, metric_name(GOODPUT)
         times = [m for m in self.metrics if traversals(m)]
