@@ -266,7 +266,7 @@ def goodput_parts(
         hosts = "do not limit it"
     cores = "; ".join(
         f"{device.name} states {span_text(device.core_time_s)} of core time per frame"
-        for device in stated.ends.values()
+        for device in stated.devices.values()
         if device.core_time_s
     )
     hosts = f"{hosts}; {cores}" if cores else hosts
@@ -291,8 +291,8 @@ def latency_parts(
         return NOT_KNOWN, stated.why or NOT_KNOWN, own
     hosts = f"add up to {units.format_seconds(bound.hosts_s, 3)}"
     if NETWORK in bound.covers:
-        hosts = f"{stated.why}; the rest is {NOT_KNOWN}" if stated.ends else NOT_KNOWN
-    elif stated.ends:
+        hosts = f"{stated.why}; the rest is {NOT_KNOWN}" if stated.devices else NOT_KNOWN
+    elif stated.devices:
         hosts = f"{hosts}: {stated.why}"
     return f"up to {units.format_seconds(bound.network_s, 3)}", hosts, own
 

@@ -210,7 +210,7 @@ def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
         texts = [
             "unknown" if part != part else units.format_seconds(part, 3) for part in parts.values()
         ]
-        if unknown and stated.ends:
+        if unknown and stated.devices:
             least_s += stated.most_s
             texts[BOUND_PARTS.index("hosts")] = f"from {units.format_seconds(stated.most_s, 3)}"
         total = units.format_seconds(least_s, 3)

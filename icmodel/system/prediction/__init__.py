@@ -56,8 +56,8 @@ def predict(
 ) -> SystemPrediction:
     """Predict each stream's goodput, latency and loss, each link's load and queue, and each device's CPU.
 
-    Each dataset is asked for its streams three times: alone at an unlimited rate, alone at the requested
-    rate, and beside the other streams. The resources are shared among the streams before the third time.
+    Each dataset is asked about its streams three times: alone at an unlimited rate, alone at the requested rate, and
+    beside the other streams. The resources are shared among the streams before the third time.
 
     Parameters
     ----------
@@ -70,11 +70,11 @@ def predict(
     variant : str, optional
         Variant of the model; by default the default variant of each dataset.
     cache : bool
-        Whether fits of ``hybrid`` are kept in the user's cache folder.
+        Whether fits of the variant ``hybrid`` are kept in the user's cache folder.
     worst : bool
         Whether to bound latency and queues in the worst case.
     cycles : str
-        Treatment of streams that wait for each other in a cycle. ``refuse`` gives no bound;
+        Treatment of streams that wait for each other in a cycle (A for B, and B for A). ``refuse`` gives no bound;
         ``fixed-point`` gives a bound if a fixed point exists.
 
     Returns

@@ -50,7 +50,7 @@ class DatasetChoice:
     variant : str, optional
         Variant of the model; by default the default variant of each dataset.
     cache : bool
-        Whether fits of ``hybrid`` are kept in the user's cache folder.
+        Whether fits of the variant ``hybrid`` are kept in the user's cache folder.
     """
 
     dataset: Model | Dataset | str | Path | Mapping[str, Model] | None = None
@@ -76,17 +76,17 @@ class DatasetChoice:
 
 @dataclass(frozen=True, slots=True)
 class DatasetQuestions:
-    """Questions to one dataset about several streams; all questions have equal options.
+    """Questions to one dataset about several streams; all have the same dataset options, such as ``nagle``.
 
     Parameters
     ----------
     streams : array of int (questions,)
         Index of each question's stream in the system.
     columns : mapping
-        Parameters of the questions by name, arrays (questions,). The parameters describe each stream alone, at its
-        requested rate.
+        Name of a parameter, such as ``payload_bytes`` -> its value in each question, array (questions,). The values
+        describe each stream without the other streams, at its requested rate.
     scenarios : tuple of Scenario
-        The same questions as scenarios, one by one.
+        The same questions, each as a `Scenario`.
     notes : tuple of str
         Assumptions that hold for all answers of the dataset.
     """
@@ -101,7 +101,8 @@ class DatasetQuestions:
     def answers(self, columns: Mapping[str, Floats]) -> Mapping[str, NDArray[Any]] | None:
         """Answer all questions with the dataset; ``None`` if the dataset has no rows with these options.
 
-        If the dataset lacks a metric of `IF_MEASURED` (optional metrics) at these options, all of them are left out.
+        The optional metrics (`IF_MEASURED`, such as a latency quantile) are all answered, or none of them: if the
+        dataset cannot answer one of them with these options, the answer has only the default metrics.
         """
         data = self.model.data
         extra = tuple(name for name in IF_MEASURED if name in data.metrics and name not in ALWAYS)
@@ -225,9 +226,10 @@ class StreamQuestions:
         }
 
     def gaps(self, system: System) -> Iterator[str]:
-        """Yield a sentence for each reason why streams have no dataset, with the groups of these streams.
+        """Yield a sentence for each reason why streams have no dataset, such as ``camera, sensor: no dataset answers``.
 
-        If theory does not know the protocol of such streams, another sentence says that packets of TCP are assumed.
+        The names before the colon are those of the streams' ``[[streams]]`` tables in the system file. If theory does
+        not know the protocol of such streams, it assumes packets of TCP, and another sentence says so.
         """
         streams = list(system.streams.values())
         reasons = [(why, streams[k].group) for k, why in self.unanswered.items()]
@@ -252,7 +254,7 @@ class StreamQuestions:
         return replace(self, datasets=tuple(limited))
 
     def ask_alone(self) -> LoneAnswers:
-        """Ask every dataset for each stream without the others, at an unlimited and at the requested rate."""
+        """Ask every dataset about each stream without the others, at an unlimited and at the requested rate."""
         fastest = self.ask(rate_fps=np.full(self.count, np.inf))
         requested = self.ask()
         return LoneAnswers(fastest, requested, self._refusals(requested))
@@ -357,10 +359,10 @@ def dataset_of(system: System, stream: Stream) -> str | None:
 def _questions_to(
     model: Model, system: System, streams: Mapping[int, Stream], options: Mapping[str, str]
 ) -> tuple[DatasetQuestions | None, dict[int, str]]:
-    """Form the questions to one dataset about the given streams; also return refusals by stream index.
+    """Form the questions to one dataset; also return the reason for each stream that it cannot answer, by stream index.
 
-    `Model.fit_question` is called once for all questions that differ only in payload, rate and cable length. The
-    questions omit switches and cables that the dataset cannot account for: the system prediction adds these delays.
+    `Model.fit_question` removes the switches and cables that the dataset cannot account for; the system prediction adds
+    their delays. It is called once for all questions that differ only in payload, rate and cable length.
     """
     fits: dict[tuple[object, ...], Scenario | str] = {}
     rows: dict[int, dict[str, float]] = {}
@@ -408,9 +410,9 @@ def _questions_to(
 def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str, str]) -> Scenario:
     """Describe a stream as a question to a dataset, without the other streams.
 
-    If the dataset states how many cores it used, a stream that states no cores counts as one connection. If the last
-    frame of each message is short, the question has frames of the mean size, at a rate with the same goodput; see
-    `Stream.mean_frame_bytes`.
+    If the stream states no ``cores``, the question has one core (one connection), unless the dataset has no core
+    counts. If the last frame of each message is short, the question has frames of the mean size, and a rate that keeps
+    the goodput equal; see `Stream.mean_frame_bytes`.
     """
     links = system.links_of(stream)
     rate_bps = min(links[0].rate_bps, links[-1].rate_bps)
@@ -437,9 +439,9 @@ def _scenario(system: System, model: Model, stream: Stream, options: Mapping[str
 
 
 def other_interconnect(system: System, stream: Stream, model: Model) -> str:
-    """Reason why a dataset cannot answer for a stream: no host of the stream is on the dataset's interconnect.
+    """Reason why a dataset cannot answer for a stream: it was measured on another interconnect; empty if it can answer.
 
-    The reason is empty if the first or the last link of the path has this interconnect.
+    A dataset can answer if its interconnect is that of the first or the last link on the stream's path.
     """
     links, kind = system.links_of(stream), model.data.link(stream.options).kind
     if kind in (links[0].interconnect, links[-1].interconnect):
@@ -468,11 +470,11 @@ def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
 
 
 def _row(model: Model, scenario: Scenario, fit: Scenario) -> dict[str, float]:
-    """Convert a question to a number for each parameter; NaN for a parameter without a value.
+    """Convert a question to numbers, by name of the parameter; NaN for a parameter without a value.
 
-    ``scenario`` is the question. ``fit`` is the same question without the switches and cables that the dataset cannot
-    account for. Two parameters depend on ``fit``: its number of switches is used, and the cable length is NaN if
-    ``fit`` has none.
+    ``scenario`` is the question with all switches and cables of the path. ``fit`` is the same question with only those
+    that the dataset can account for. The number of switches is that of ``fit``. The cable length is that of
+    ``scenario``, or NaN if ``fit`` has no cable. All other numbers are the same in both.
     """
 
     def known(value: float | None) -> float:

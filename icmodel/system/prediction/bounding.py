@@ -1,10 +1,11 @@
-"""Worst-case bounds of a system: producers become arrival curves, and ports become servers.
+"""Worst-case bounds of a system by network calculus: streams become arrival curves, and ports become servers.
 
-The bound of a stream holds for all its packets in the network, if its producer keeps the period. A device that states
-its latency adds its greatest stated time. For other hosts, the bound adds a measured time: the greatest latency without
-other traffic, minus the least time of the measured network. If no greatest latency was measured, the bound covers only
-the network and the stated times. `LatencyBound.covers` lists the covered parts. A host may hold frames back, and then
-send them closer together than the period; the arrival curves include this.
+A latency bound is the sum of a bound of the network and the greatest times of both hosts. It holds for all packets of a
+stream, if its producer (such as a camera) keeps the period that the file states. A host that states its latency counts
+with its greatest stated time. For other hosts, a measured time counts: the greatest latency without other traffic,
+minus the least time of the measured network. If no greatest latency was measured, the bound covers only the network and
+the stated times. `LatencyBound.covers` lists what a bound covers. A host may hold frames back, and then send them
+closer together than the period; the arrival curves include this.
 """
 
 from __future__ import annotations
@@ -44,18 +45,18 @@ The switch's latency already includes the time to read the header (RFC 1242).
 
 @dataclass(frozen=True, slots=True)
 class HostTimes:
-    """Greatest times that the hosts at both ends of a stream add to its latency, by name of the stream.
+    """Greatest times that the hosts at both ends of a stream add to its latency.
 
     Parameters
     ----------
     most_s : mapping
-        Sum of the greatest times of both hosts [s]. A host of unknown time counts as 0 s; a stream whose hosts are
-        both unknown is left out.
+        Name of a stream -> sum of the greatest times of both hosts [s]. A host of unknown time counts as 0 s; a stream
+        whose hosts are both unknown is left out.
     jitter_s : mapping
-        Greatest delay minus least delay of a frame at the source, before the network [s].
+        Name of a stream -> greatest delay minus least delay of a frame at the source, before the network [s].
     covers : mapping
-        Addition to the parts that a bound covers: ``hosts as stated`` or ``hosts as far as measured``. A stream with
-        a host of unknown time is left out.
+        Name of a stream -> text that says which host times its bound includes: ``hosts as stated`` or
+        ``hosts as far as measured``. A stream with a host of unknown time is left out.
     """
 
     most_s: Mapping[str, float] = field(default_factory=dict)
@@ -114,10 +115,10 @@ def host_times(
     """
     most_s, jitter_s, covers = {}, {}, {}
     for index, times in enumerate(stated):
-        name, sender = times.stream.name, times.ends.get("send")
+        name, sender = times.stream.name, times.devices.get("send")
         greatest = alone.estimate(GREATEST_LATENCY, index)
         measured_s = host_latency_s(greatest, paths[index].contained_s)
-        if times.ends:
+        if times.devices:
             most_s[name] = times.most_s
         if times.both and math.isfinite(times.stream.requested_goodput_bps):
             covers[name] = (
@@ -137,7 +138,7 @@ def host_times(
 def host_latency_s(greatest: Estimate, network_s: float) -> float | None:
     """Greatest time that the hosts of a stream add to its path [s]; ``None`` if the greatest latency is unknown.
 
-    It is the high end of ``greatest`` minus ``network_s``, but at least 0.
+    The result is ``max(greatest.high - network_s, 0)``.
 
     Parameters
     ----------
@@ -185,12 +186,12 @@ def _network_of(
 ) -> bounds.FeedForward:
     """Make the network of servers and flows for the bounds.
 
-    TCP may merge frames that wait together, which changes their packets. Frames of a stream wait together only if
-    one of them is still on its path when the next is sent. So if the delay bound of a stream is at most the time
-    between its frames, they do not merge. The bounds are first computed without merging. Then the frames of
-    streams with a greater bound are merged, and the bounds are computed again, until no stream is added. A system
-    with more than `EVERY_METHOD` streams takes two rounds: the first merges frames of all streams, the second only
-    those of streams with a greater bound in the first.
+    TCP may merge frames that wait together, which changes their packets. Frames of a stream wait together only if one
+    of them is still on its path when the next is sent. So if the delay bound of a stream is at most the time between
+    its frames, they are not merged. The bounds are first computed without merging. Then the frames of streams with a
+    greater bound are merged, and the bounds are computed again, until no further stream has such a bound. A system with
+    more than `EVERY_METHOD` streams takes two rounds: the first merges frames of all streams, the second only those of
+    streams with a greater bound in the first.
     """
     servers = list(_servers(system, packets))
     merging = {}  # names of streams whose packets differ if frames wait together
@@ -222,10 +223,10 @@ def _network_of(
 
 
 def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
-    """Yield a server of network calculus for each port, with the delay and packet gap of the port's link.
+    """Yield a server of network calculus for each port, with the delay of its link and the gap between packets on it.
 
-    A switch between links of different interconnects cuts data into new packets. So it stores each packet, even if
-    it is a cut-through switch.
+    The delay includes the latency of the switch behind the link. A switch between links of different interconnects cuts
+    data into new packets. So it stores each packet, even if it is a cut-through switch.
     """
     kinds: dict[str, set[str]] = {}
     for link in system.links.values():
@@ -301,13 +302,16 @@ def _flows(
 def stream_arrival_curve(
     stream: Stream, packed: Sequence[Packed], longest_bits: float, line_bps: float
 ) -> bounds.ArrivalCurve:
-    """Arrival curve of a stream at its first port, in bits on the line; valid with and without merged frames.
+    """Arrival curve of a stream at its first port, in bits on the line; it holds whether or not frames are merged.
 
-    A source that hands over whole messages sends one burst per period. Other sources send evenly spaced frames. It is
-    unknown which frames: either each message has its own frames, and its last frame may be short; or all frames are
-    full, and a frame may contain parts of two messages. The curve holds for both cases. In the first case, let a
-    message have n frames of f bits, the last of r bits. At most ``f + (n - 2)(f - r)/n`` bits then exceed the average
-    rate of the messages. An unlimited stream arrives at the rate of the first link.
+    A source that hands over whole messages sends one message per period as a burst. Other sources send evenly spaced
+    frames. They may cut their data into frames in two ways: each message begins a new frame, so that its last frame may
+    be short; or all frames are full, and a frame may hold parts of two messages. The curve holds for both ways.
+
+    In the first way, let a message have n frames: n - 1 of f bits, and the last of r bits. In any interval, the stream
+    then sends at most ``f + (n - 2)(f - r)/n`` bits more than its average rate allows.
+
+    An unlimited stream arrives at the rate set at the sender, or without one at the rate of the first link.
 
     Parameters
     ----------

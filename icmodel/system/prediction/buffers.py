@@ -149,14 +149,16 @@ def stated_buffers(
 
 @dataclass(frozen=True, slots=True)
 class _Drain:
-    """Rate at which a port empties the queue of one traffic class; an unshaped port has one class.
+    """Rate at which a port empties the queue of one traffic class.
+
+    If every class may use the full rate of the port, all classes together count as one class.
 
     Parameters
     ----------
     priority : int
-        Priority of the class; 0 at an unshaped port.
+        Priority of the class; 0 if all classes count as one.
     rate_bps, alone_bps : float
-        Rate beside the other classes, and greatest rate of the class without the others [b/s].
+        Rate while the other classes send too, and greatest rate while they do not [b/s].
     closed_s : float
         Greatest time until the gate of the class opens [s]; 0 without gates.
     """
@@ -181,17 +183,18 @@ class _Burst:
     elastic : bool
         Whether the stream reduces its rate upon loss (TCP).
     curve : Curve
-        Size of a burst, average rate, and the previous link.
+        Size and average rate of the bursts, and the line over which they come to the port.
     drain : _Drain
         Rate at which the port empties the queue of the stream's class.
     slowest_bps : float
-        Least mean rate at which a burst comes to the port [b/s]. It is the least of three rates: the rate behind
-        the previous ports (`_least_rates_bps`), the goodput of an unlimited sender, and the rate set at the sender.
+        Least mean rate at which a burst comes to the port [b/s]. It is the least of three rates: the least rate at
+        which the previous ports send it (`_least_rates_bps`), the stream's goodput alone at an unlimited rate, and the
+        rate set at the sender.
     frames, packets : int
         Number of frames of a burst, and number of packets of a frame.
     full_ratio : float
-        Fraction of bursts of full size. It is below 1 if each frame is a burst and the last frame of a message is
-        short.
+        Fraction of the bursts that have full size. It is below 1 if each frame is a burst and the last frame of a
+        message is short.
     packet_bits : float
         Size of the longest packet [b].
     copies : list of int
@@ -231,7 +234,7 @@ class _Meeting:
 
     @cached_property
     def beyond(self) -> tuple[float, float]:
-        """Greatest excess over the buffer if all bursts come together [b], and the bits that have arrived by then [b].
+        """Excess of the queue over the buffer if all bursts come at once [b], and bits arrived by then [b].
 
         All classes share the buffer, and each class may have its greatest queue at the same time. The
         buffer may also hold one incomplete packet of each incoming link, and the packet that is being
@@ -252,12 +255,16 @@ class _Meeting:
         return max(queue - room, 0.0), arrived
 
     def losses(self, queues: Queues, bound_bits: float) -> Iterator[tuple[int, BufferLoss]]:
-        """Loss of each stream without back-pressure, by index.
+        """Yield the index and the loss of each stream without back-pressure (every protocol except TCP).
 
-        The loss by overload is not counted here, since the shares of the streams already include it. If
-        simultaneous bursts fit into the buffer, only frames that hosts hold back and send in bunches may be lost. At
-        most once per `BUNCHED_S`, the buffer then drops the part of the worst-case queue ``bound_bits`` that exceeds
-        its size. If one packet of a frame is lost, the whole frame counts as lost.
+        Loss by overload is left out, since the shares of the streams already include it. The buffer may drop frames in
+        two cases:
+
+        - It is too small for all bursts at the same time.
+        - It is large enough for them, but hosts may hold frames back and send them in bunches. At most once per
+          `BUNCHED_S`, the buffer then drops the part of the worst-case queue ``bound_bits`` that exceeds its size.
+
+        If one packet of a frame is lost, the whole frame counts as lost.
         """
         excess, arrived = self.beyond
         all_bits = sum(burst.curve.burst_bits for burst in self.bursts)
@@ -308,13 +315,17 @@ def _losses_beside(
 ) -> tuple[list[tuple[int, BufferLoss]], dict[int, str]]:
     """Losses of streams at buffers that other traffic keeps full, and the TCP streams that such buffers slow down.
 
-    The first result has pairs of a stream's index and its loss. The second result maps the index of a TCP stream to
-    the port: a TCP stream whose packets are dropped there may send almost nothing.
+    The classes (priorities) of a port share its buffer. If one class is overloaded, or a TCP stream fills the buffer,
+    packets of the other classes are dropped too. The high end of a loss assumes that this stream alone loses all
+    packets that do not fit: its frames may always come when the buffer is full. The value assumes that each class has
+    its own part of the buffer, as in the lab, so that overload of another class causes no loss.
 
-    Classes may share a buffer. If one class is overloaded, or a TCP stream fills the buffer, packets of the other
-    classes are dropped too. The high end of a loss assumes that one stream loses the whole excess: its frames may
-    always come when the buffer is full. The value assumes that each class has its own part of the buffer, as in the
-    lab. Overload of another class then causes no loss.
+    Returns
+    -------
+    losses : list of tuple
+        Index of a stream without back-pressure, and its loss at one port.
+    slowed : dict
+        Index of a TCP stream -> port whose full buffer drops its packets, so that it may send almost nothing.
     """
     by_tcp = _losses_by_tcp(system, packets, rates, meetings)
     excess = rates.resources.excess_of_others(rates.allocation)
@@ -345,13 +356,14 @@ def _losses_by_tcp(
 ) -> dict[str, tuple[float, float]]:
     """Expected and greatest fraction of packets that a buffer drops because TCP fills it, by name of the port.
 
-    A connection whose window grows from W/2 to W packets, one packet a round trip, sends 3 W (W + 2) / 8 packets in 1 +
-    W/2 round trips (congestion avoidance: M. Mathis et al., ACM Computer Communication Review 27(3), 1997). It then
-    loses one packet, and the buffer is full during the last round trip. W is the part of the buffer that the connection
-    fills, at least 2 packets (assumed). The expected fraction is the mean loss of the connections: one packet of those
-    sent. The greatest fraction is the part of round trips in which the buffer is full, summed over all connections: all
-    packets of another stream may come in these. If all TCP windows are stated and together fit into the buffer, no
-    packet is dropped.
+    The connections are assumed to be in congestion avoidance (M. Mathis et al., ACM Computer Communication Review
+    27(3), 1997). The window of a connection grows from W/2 to W packets, by one packet a round trip. In these 1 + W/2
+    round trips, the connection sends 3 W (W + 2) / 8 packets. It then loses one packet. During the last round trip, the
+    buffer is full. W is the part of the buffer that the connection fills, at least 2 packets (assumed).
+
+    The expected fraction is the loss of a connection, 1 / (packets sent), as a mean over all connections. The greatest
+    fraction is the sum of 1 / (round trips) over all connections: all packets of another stream may come while the
+    buffer is full. If all TCP windows are stated and together fit into the buffer, no packet is dropped.
     """
     streams, resources = list(system.streams.values()), rates.resources
     by_wire = rates.alone.fastest.bottleneck == BOTTLENECKS.index("wire")
@@ -562,7 +574,8 @@ def _limited_queues(
 ) -> Queues:
     """Limit the waits and queue lengths of ports to the sizes of their buffers.
 
-    A queue that grows without limit stays infinite.
+    Waits and queues that grow without limit stay infinite: `added_latencies` replaces such a wait by the time to drain
+    the full buffer.
     """
     drained_s = np.full(len(shared.keys) + 1, np.inf)  # the last entry, `NOWHERE`, has no limit
     for resource, (kind, name, priority) in enumerate(shared.keys):

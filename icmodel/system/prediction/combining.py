@@ -83,7 +83,7 @@ class StageResults:
     paths : sequence of PathTimes
         Times of frames on their paths without other traffic.
     rates : Throughput
-        Shares of all resources.
+        Goodputs of the streams, and their shares of all resources.
     overloaded : sequence of Overload
         Overloaded ports.
     buffers : Buffers
@@ -174,7 +174,7 @@ class _StreamResults:
     virtual : bool
         Whether the stream's dataset was measured between virtual machines.
     works_together : bool
-        Whether frames that come together wait for each other's processing at an end of the stream.
+        Whether frames that come together wait for each other's processing at the sender or the receiver.
     """
 
     index: int
@@ -271,9 +271,12 @@ class _StreamResults:
     ) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
         """Limit message times to the worst-case bound; no change if the bound holds only for single frames.
 
-        If the bound includes the hosts, value, low and high are limited. If not, the times of a stream with a dataset
-        stay unchanged. For a stream without a dataset, value and low are limited to the bound plus the stated times;
-        high stays, since its hosts may add any time.
+        There are three cases:
+
+        - The bound includes the hosts: value, low and high are limited to it.
+        - The bound does not include them, and the stream has a dataset: its times stay unchanged.
+        - The bound does not include them, and the stream has no dataset: value and low are limited to the bound plus
+          the times that its devices state. The high end stays, since the hosts may add any time.
         """
         if bound is None or not bound.whole:
             return metrics, times
@@ -314,11 +317,11 @@ class _StreamResults:
         return metrics, times
 
     def covers_hosts(self, bound: LatencyBound | None) -> bool:
-        """Whether no frame that arrives can take longer than a bound, hosts included.
+        """Whether a bound includes the hosts, and holds for every frame that arrives.
 
-        Some bounds hold only for frames that hosts accept (`TAKEN`). This suffices for a stream without back-pressure:
-        the frames that its hosts do not accept are dropped. The hosts of an elastic stream hold frames back instead, and
-        these frames take longer.
+        A bound marked `TAKEN` holds only for frames that the hosts accept. For a stream without back-pressure, these
+        are all frames that arrive, since hosts drop the others. The hosts of a TCP stream hold frames back instead of
+        dropping them, so such a bound does not hold for a TCP stream.
         """
         if bound is None or NETWORK in bound.covers:
             return False
@@ -330,7 +333,7 @@ class _StreamResults:
         """Worst-case latency bound of the stream's frames; ``None`` and the reason if no bound holds."""
         if arrives.grows:
             return None, f"its queue grows without limit: {arrives.why}"
-        if less := self.less_passes(goodput):
+        if less := self.why_less_passes(goodput):
             return None, f"{less}: {arrives.why}" if arrives.why else less
         bound, stream = self.buffers.bounds.of(self.stream.name), self.stream
         if not self.window.holds(None if bound is None else bound.value_s):
@@ -361,12 +364,12 @@ class _StreamResults:
         )
         return with_applications, ""
 
-    def less_passes(self, goodput: Estimate) -> str:
-        """Reason why a stream that may get less than it requests has no latency bound; empty if it may have one.
+    def why_less_passes(self, goodput: Estimate) -> str:
+        """Reason why a stream has no latency bound: less than it requests may pass; empty if it may have a bound.
 
-        If the network drops frames of a stream without back-pressure, a bound still holds for the frames that arrive.
-        If a host limits the stream, its frames may wait there for any time, so no bound holds. This is also true of
-        an unlimited sender.
+        A bound concerns only frames that arrive. So there is no such reason if only the network drops frames of a
+        stream without back-pressure. But if a host limits the stream, its frames may wait there for any time. An
+        unlimited sender always fills the buffers of a host that limits it.
         """
         share, others, stream = self.share, self.rates.other_shares(self.index), self.stream
         if share.by_host and not stream.produced_bps:
@@ -391,8 +394,8 @@ def link_usage(
     system: System, rates: Throughput, at_ports: Iterable[PortLoad], buffers: Buffers
 ) -> dict[str, LinkPrediction]:
     """Predict the load and the queue of every link in both directions, by name of the link."""
-    carried = rates.resources.by_place(rates.allocation.load)
-    demand = rates.resources.by_place(rates.allocation.demand)
+    carried = rates.resources.sum_over_classes(rates.allocation.load)
+    demand = rates.resources.sum_over_classes(rates.allocation.demand)
     requested = {load.port.name: load.mean_bps for load in at_ports}
     bases = ("derived", "assumed")
     links: dict[str, dict[str, PortPrediction]] = {name: {} for name in system.links}
@@ -432,8 +435,8 @@ def device_usage(
     Parameters
     ----------
     sent_with : array of int (streams,)
-        For each stream, index of the stream that the sender sends in its place. The sender sends all copies of a
-        multicast set as one stream.
+        For each stream, index of the stream that its sender sends in its place: the first copy for all copies of a
+        multicast set, otherwise the stream itself. So a sender works only once for all copies.
     """
     work: dict[str, list[tuple[Stream, Estimate]]] = {name: [] for name in system.devices}
     for index, prediction in enumerate(streams.values()):

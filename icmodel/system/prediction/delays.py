@@ -55,13 +55,13 @@ class AddedLatency:
     mean_s, std_s : float
         Mean and standard deviation of the wait in all queues together [s].
     once_s : float
-        Wait behind a single burst of every other stream [s].
+        Wait if every other stream sends a single burst, all at the same moment [s].
     quantiles_s : mapping
         Fraction of frames -> wait that this fraction does not exceed [s].
     worst_s : float
         Wait that no frame exceeds, from the bound of the network [s]; infinite without a bound.
     between_s : float
-        Time to drain the buffers of full ports, if the fill level may be anywhere between empty and full [s].
+        Time to drain the buffers of full ports whose fill level may be anywhere between empty and full [s].
     stays_full_s : float
         Time to drain the buffers of overloaded ports, which stay full [s].
     meanwhile_s : float
@@ -69,9 +69,9 @@ class AddedLatency:
     floor_s : float
         Least time that any frame takes on its path [s].
     bunched : bool
-        Whether frames of a stream on the path may come in bunches, so that waits may be as long as the worst case.
+        Whether frames may come in bunches at a port of the path, so that waits may be as long as the worst case.
     together : int
-        Number of elastic streams that get less than they request, at the resource that limits this stream.
+        Number of TCP streams that get less than they request because of the resource that limits this stream.
     why : str
         Reason why the wait is unknown; empty if the wait is known.
     """
@@ -109,52 +109,54 @@ class AddedLatency:
             return self.mean_s
         return self.quantiles_s[QUANTILES[statistic]] if statistic in QUANTILES else self.once_s
 
-    def applied(self, name: str, own: Estimate, mean: Estimate) -> Estimate:
-        """Add the times of path and queues to one latency metric of the dataset.
+    def applied(self, name: str, metric: Estimate, mean: Estimate) -> Estimate:
+        """Add the times of path and queues to one latency metric from the dataset.
 
         Parameters
         ----------
         name : str
             Name of the metric.
-        own, mean : Estimate
-            The metric and the mean latency, both from the dataset.
+        metric, mean : Estimate
+            Metric of this name, and mean latency, both from the dataset [s].
         """
-        if own.absent:
-            return own
+        if metric.absent:
+            return metric
         statistic = name.removeprefix("latency_").removesuffix("_s")
         if self.nothing:
             floor_s = -math.inf if statistic == "std" else self.floor_s
-            value, low, high = (max(end, floor_s) for end in own.ends)
-            return replace(own, value=value, low=low, high=high)
+            value, low, high = (max(end, floor_s) for end in metric.ends)
+            return replace(metric, value=value, low=low, high=high)
         if statistic == "std":
             if self.why:
                 return absent(self.why)
-            return self._with_reasons(own, (math.hypot(end, self.std_s) for end in own.ends))
+            return self._with_reasons(metric, (math.hypot(end, self.std_s) for end in metric.ends))
         shift = math.fsum(self.shifts_s.values())
-        value, low, high = (max(end + shift, self.floor_s) for end in own.ends)
+        value, low, high = (max(end + shift, self.floor_s) for end in metric.ends)
         if self.why:  # the wait is unknown: it may add any time
-            return replace(own, value=math.nan, low=low, high=math.inf, why=self.why)
+            return replace(metric, value=math.nan, low=low, high=math.inf, why=self.why)
         if statistic == "min":
-            return self._with_reasons(own, (value, low, high))
+            return self._with_reasons(metric, (value, low, high))
         if statistic == "max":
             full = self.between_s + self.stays_full_s + self.meanwhile_s
             known = math.isfinite(self.worst_s) or self.bunched
             worst = max(self.once_s, self.worst_s) if known else self.once_s
-            return self._with_reasons(own, (value + self.once_s + full, low, high + worst + full))
+            return self._with_reasons(
+                metric, (value + self.once_s + full, low, high + worst + full)
+            )
         wait = self.wait_s(statistic)
         if statistic != "mean" and not mean.absent:
             # the squares of the deviations from both means add up (assumed)
-            host, queue = own.value - mean.value, wait - self.mean_s
+            host, queue = metric.value - mean.value, wait - self.mean_s
             beyond = max(math.hypot(host, queue) - abs(host), 0.0)
             wait = self.mean_s + beyond * math.copysign(1, queue)
         wait += self.meanwhile_s
         value = value + wait + self.between_s / 2 + self.stays_full_s
         unsure = ANYWHERE * self.between_s + NOT_FULL * self.stays_full_s
-        below = math.hypot(own.value - own.low, wait + unsure)
+        below = math.hypot(metric.value - metric.low, wait + unsure)
         most_s = self.worst_s if self.bunched else self.quantiles_s[RUNS]
         more = max(most_s - self.mean_s, 0.0)
-        above = math.hypot(own.high - own.value, more + unsure)
-        return self._with_reasons(own, (value, value - below, value + above))
+        above = math.hypot(metric.high - metric.value, more + unsure)
+        return self._with_reasons(metric, (value, value - below, value + above))
 
     def _with_reasons(self, own: Estimate, ends: Iterable[float]) -> Estimate:
         """Make a latency with the given value, low and high, whose reason lists the added times."""
@@ -180,15 +182,16 @@ class AddedLatency:
 def added_latencies(
     system: System, rates: Throughput, buffers: Buffers, paths: Sequence[PathTimes]
 ) -> list[AddedLatency]:
-    """Add up the times of path and queues of each stream.
+    """Add up the times that path and queues add to the latency of each stream.
 
-    Means and quantiles of waits hold for independent phases of the streams. The waits at the ports of a path are added
-    up as if ports were independent. If they are not, the sum may be too large. So the mean wait is limited to the
-    worst case, and each quantile to the greatest wait. Phases stay the same over a run, so all frames of a run may wait
-    equally long. So each quantile above the median is set to at least the mean.
+    The wait of a frame depends on the phases of the streams: the moments at which each stream sends in its period.
+    Means and quantiles of waits are computed for independent random phases. Waits at the ports of a path are added up
+    as if the ports were independent, so the sum may be too large. Therefore the mean wait is limited to the worst case,
+    and each quantile to the wait behind one burst of every other stream. Phases stay the same over a run, so all frames
+    of a run may wait equally long. Therefore each quantile above the median is at least the mean.
 
-    An elastic stream that gets less than it requests fills a queue of its own at the sender. No time is added for this
-    queue: the dataset's latency at a request that is not achieved already includes it.
+    A TCP stream that gets less than it requests fills a queue at its own sender. No time is added for this queue: the
+    dataset's latency at a request that is not achieved already includes it.
     """
     queues, worst = buffers.queues, buffers.bounds
     worst_s = np.array(
@@ -252,13 +255,13 @@ def bunched_ports(system: System, worst_s: Floats) -> set[str]:
     """Ports at which frames of a stream may come in bunches: much closer together than they were sent.
 
     A frame comes closer to the frame before it if it is delayed less. Waits at ports are computed for frames that keep
-    their distance, so these waits do not hold at the returned ports. A port is returned if a delay before it may
-    differ between frames by at least the fraction `BUNCHED` of their distance. Three causes count:
+    their distance, so these waits do not hold at the returned ports. A port is returned if a delay before it may differ
+    between frames by at least the fraction `BUNCHED` of their distance. The delay has one of three causes:
 
     - the sender states a least and a greatest latency: the difference counts, and all ports of the stream are returned
-    - a gate is closed for a time: the ports behind the gate are returned
-    - the stream may wait long at a port: its longest wait counts, and the ports from its first port with bunches on are
-      returned
+    - a gate is closed for a time: this time counts, and the ports behind the gate are returned
+    - the stream meets bunches of another stream at a port: its longest wait counts, and this port and all later ports
+      on its path are returned
 
     Parameters
     ----------
@@ -292,11 +295,11 @@ def bunched_ports(system: System, worst_s: Floats) -> set[str]:
 def _drain_s(
     system: System, rates: Throughput, full: Sequence[int], *, sender_too: bool
 ) -> tuple[float, float, str]:
-    """Times to drain the buffers of the full ports on a path [s]: two sums, and the reason if they are unknown.
+    """Return two times to drain the buffers of full ports on a path [s], and the reason if they are unknown.
 
-    The first sum counts the buffers that may be anywhere between empty and full. The second sum counts the buffers of
-    overloaded ports, which stay full. The reason is empty if the times are known. A shaped class drains its queue at
-    the rate that the scheduler leaves to it.
+    The first time is the sum over the buffers that may be anywhere between empty and full. The second is the sum over
+    the buffers of overloaded ports, which stay full. The reason is empty if the times are known. A traffic class with a
+    rate of its own drains its queue at the rate that the scheduler leaves to it.
 
     Parameters
     ----------

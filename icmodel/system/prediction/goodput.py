@@ -49,16 +49,16 @@ class StreamGoodput:
     Parameters
     ----------
     metrics : dict
-        Metrics by name. Latencies among them are those of the dataset, without the times of the system.
+        Metrics by name. Their latencies are those of the dataset, without the delays that path and queues add.
     before_buffers : Estimate
         Goodput before stated buffers drop frames [b/s].
     limit, at : str
         Name and location of the bottleneck, such as ``share`` and a port.
     at_once : Estimate, optional
-        Goodput while all streams send a message at once [b/s]; ``None`` if the stream's messages are single frames,
-        or if no message arrives whole.
+        Goodput if all streams send a message at the same moment [b/s]; ``None`` if the stream's messages are single
+        frames, or if no message arrives whole.
     lost : str
-        Reason why no message arrives whole while all streams send one at once; empty if messages arrive.
+        Reason why no message arrives whole if all streams send one at the same moment; empty if messages arrive.
     """
 
     metrics: dict[str, Estimate]
@@ -195,26 +195,38 @@ def _goodput_by_theory(
     return stated.with_least_core_time(goodput, share, requested_bps)
 
 
-def shared_goodput(own: Estimate, share: StreamShare, most_bps: float = math.inf) -> Estimate:
-    """Limit the dataset's goodput to the stream's share; the interval covers uneven shares.
+def shared_goodput(goodput: Estimate, share: StreamShare, most_bps: float = math.inf) -> Estimate:
+    """Limit a goodput from the dataset to the stream's share of the resources.
+
+    Streams at a full resource may get uneven shares; the interval of the result covers this.
 
     Parameters
     ----------
-    own : Estimate
+    goodput : Estimate
         Goodput beside the other streams, from the dataset [b/s].
     most_bps : float
-        High end of the goodput of the stream alone, at its requested rate [b/s]; it limits the high end beside others.
+        Greatest goodput of the stream alone, at its requested rate [b/s] (high end of its interval). Beside other
+        streams, the high end of the result does not exceed it.
     """
-    limited = share.limited_at is not None and share.rate_bps < own.value * (1 - SAME)
+    limited = share.limited_at is not None and share.rate_bps < goodput.value * (1 - SAME)
     least_bps = SPREAD[0] * share.fair_bps
-    if not own.absent and share.limited_at is None and share.elastic and least_bps < own.low:
-        ends = (own.value, least_bps, own.high)
+    if (
+        not goodput.absent
+        and share.limited_at is None
+        and share.elastic
+        and least_bps < goodput.low
+    ):
+        ends = (goodput.value, least_bps, goodput.high)
         why = "near the fair share of a full link: " + UNEVEN
-        return derived(own, ends, ("derived", "assumed"), why)
-    if own.absent or not (limited or share.shared):
-        return own
-    value = min(own.value, share.rate_bps) if limited else own.value
-    below, above = (1 - own.low / own.value, own.high / own.value - 1) if own.value > 0 else (0, 0)
+        return derived(goodput, ends, ("derived", "assumed"), why)
+    if goodput.absent or not (limited or share.shared):
+        return goodput
+    value = min(goodput.value, share.rate_bps) if limited else goodput.value
+    below, above = (
+        (1 - goodput.low / goodput.value, goodput.high / goodput.value - 1)
+        if goodput.value > 0
+        else (0, 0)
+    )
     why, high = "", math.inf
     if share.shared and share.elastic:
         below, above = math.hypot(below, 1 - SPREAD[0]), math.hypot(above, SPREAD[1] - 1)
@@ -229,7 +241,7 @@ def shared_goodput(own: Estimate, share: StreamShare, most_bps: float = math.inf
     high = min(high, most_bps)  # beside other streams, no stream gets more than alone
     ends = (value, max(value * (1 - below), 0.0), min(value * (1 + above), max(high, value)))
     bases = ("derived", "assumed") if why else ("derived",)
-    return derived(own, ends, bases, f"its share of {share.at}", why)
+    return derived(goodput, ends, bases, f"its share of {share.at}", why)
 
 
 def windowed(goodput: Estimate) -> Estimate:
@@ -238,10 +250,10 @@ def windowed(goodput: Estimate) -> Estimate:
 
 
 def goodput_by_theory(share: StreamShare, why: str) -> Estimate:
-    """Goodput of a stream without a dataset: at most what its links allow; the low end is 0, since hosts may lose all.
+    """Goodput of a stream without a dataset: its share of the links; the low end is 0, since hosts may lose all data.
 
-    If lossy streams overload a resource, one of them may lose the whole excess, and another one nothing. So the high
-    end is then the goodput that the stream sends.
+    If streams without back-pressure overload a resource, one of them may lose the whole excess, and another one
+    nothing. So the high end of such a stream is the goodput that it sends.
     """
     most_bps = share.sent_bps if share.shared and not share.elastic else share.rate_bps
     return Estimate(share.rate_bps, 0.0, most_bps, "theory", why, ("theory",))
@@ -264,10 +276,10 @@ def in_whole_frames(goodput: Estimate, share: StreamShare) -> Estimate:
 
 
 def with_other_shares(goodput: Estimate, others: Iterable[Estimate]) -> Estimate:
-    """Reduce the low end of a stream's goodput to the least low end that the stream has in two other cases.
+    """Reduce the low end of a stream's goodput to the lowest low end in ``others``, unless it is lower itself.
 
-    ``others`` has the goodputs in these cases: other streams send as much as their datasets allow, or share one queue
-    of a host with this stream.
+    ``others`` has the goodputs of the same stream in two other cases: all streams send as much as their datasets allow;
+    or all streams of a host wait in one queue.
     """
     low = min((one.low for one in others if not one.absent), default=math.inf)
     if goodput.absent or not low < goodput.low * (1 - SAME):
@@ -298,7 +310,7 @@ class LossAtOnce(NamedTuple):
 
 
 def burst_loss(index: int, rates: Throughput, stream: Stream, buffers: Buffers) -> LossAtOnce:
-    """Loss of a stream whose frames come as bursts, if the bursts of all senders meet."""
+    """Greatest loss of a stream if the bursts of all senders meet; 0 if its frames do not come as bursts."""
     if rates.bursts_at_once is None or not is_burst(stream):
         return LossAtOnce()
     return loss_at_once(index, rates, rates.bursts_at_once, stream, buffers)
@@ -307,15 +319,17 @@ def burst_loss(index: int, rates: Throughput, stream: Stream, buffers: Buffers) 
 def loss_at_once(
     index: int, rates: Throughput, sent: AtOnce, stream: Stream, buffers: Buffers
 ) -> LossAtOnce:
-    """Greatest loss of a stream while all streams send messages at once.
+    """Greatest loss of a stream if all streams send a message at the same moment.
 
-    Frames then come faster than on average. Frames beyond the rate of a port wait in the port's buffer. Frames beyond
-    the rate of the sink's interface or cores wait in the buffer of a socket. The fraction of frames that waits in the
-    socket is at least the loss rate of the dataset at an unlimited rate. Both buffers have assumed sizes (`PORT_BITS`,
-    `SOCKET_PACKETS`). If the waiting frames of all streams exceed a buffer, other streams may fill all of it. So this
-    stream may lose all its waiting frames there. Otherwise it loses nothing.
+    Frames then come faster than on average, and wait in buffers. The buffer of a port holds the frames beyond the rate
+    of the port. The buffer of a socket holds the frames beyond the rate of the sink's interface or cores. The fraction
+    of the stream's frames in the socket is taken to be at least the loss rate of the dataset at an unlimited rate.
 
-    Losses at buffers whose size the system file states are computed elsewhere, and left out here.
+    Both buffers have assumed sizes (`PORT_BITS`, `SOCKET_PACKETS`). If the waiting frames of all streams exceed a
+    buffer, other streams may fill all of it. So this stream may lose all its waiting frames there. Otherwise it loses
+    nothing.
+
+    Losses at buffers whose size the system file states are left out; `stated_buffers` computes them.
     """
     share = sent.shares[index]
     if share.elastic:
@@ -336,7 +350,7 @@ def loss_at_once(
 
 
 def after_burst(goodput: Estimate, loss: LossAtOnce) -> Estimate:
-    """Reduce the low end of a goodput by the fraction of frames that may be lost while bursts come at once."""
+    """Reduce the low end of a goodput by the fraction of frames that may be lost if all bursts come at once."""
     if goodput.absent or not loss.ratio > 0:
         return goodput
     why = f"{loss.at} may drop up to {units.format_ratio(loss.ratio, 2)} of the frames that come at once"
@@ -359,36 +373,36 @@ def loss_by_theory(loss: BufferLoss, why: str) -> Estimate:
 
 
 def loss_rate(
-    own: Estimate,
+    dataset_loss: Estimate,
     goodput: Estimate,
-    own_goodput: Estimate,
+    dataset_goodput: Estimate,
     share: StreamShare,
     other_shares: Iterable[StreamShare],
 ) -> Estimate:
-    """Loss rate of a stream.
+    """Loss rate of a stream, given its goodput.
 
-    If other streams, ports or buffers leave a lossy stream less goodput than its dataset predicts, it is the part of
-    the sent data that does not arrive. Otherwise it is the loss rate of the dataset.
+    If other streams, ports or buffers leave a stream without back-pressure less goodput than its dataset predicts, the
+    result is the fraction of the sent data that does not arrive. Otherwise it is the loss rate of the dataset.
 
     Parameters
     ----------
-    own, own_goodput : Estimate
+    dataset_loss, dataset_goodput : Estimate
         Loss rate and goodput from the dataset.
     goodput : Estimate
         Goodput that arrives [b/s].
     other_shares : iterable of StreamShare
-        Shares of the stream if other streams send as much as their datasets allow, or share one queue of a host with
-        it. If more is lost in one of these cases, the high end is raised.
+        Shares of the stream in two other cases: all streams send as much as their datasets allow; or all streams of a
+        host wait in one queue. If more is lost in one of these cases, the high end is raised.
     """
-    loss = own
-    less = goodput.low < own_goodput.low * (1 - SAME)
-    less |= goodput.value < own_goodput.value * (1 - SAME)
+    loss = dataset_loss
+    less = goodput.low < dataset_goodput.low * (1 - SAME)
+    less |= goodput.value < dataset_goodput.value * (1 - SAME)
     limited = (share.crowded or less) and share.sent_bps > 0
-    if limited and not (share.elastic or own.absent or goodput.absent):
+    if limited and not (share.elastic or dataset_loss.absent or goodput.absent):
         # A rounding error of the goodput does not count as loss: it would fail a requirement of no loss.
         kept = [end / share.sent_bps for end in (goodput.value, goodput.high, goodput.low)]
         lost = [1 - max(ratio, 0.0) if ratio < 1 - SAME else 0.0 for ratio in kept]
-        loss = derived(replace(own, why=goodput.why), lost, ("assumed",))
+        loss = derived(replace(dataset_loss, why=goodput.why), lost, ("assumed",))
     most = max(one.greatest_loss for one in other_shares)
     if loss.absent or most <= loss.high + SAME:
         return loss
@@ -397,17 +411,23 @@ def loss_rate(
 
 
 def proportional_rates(
-    own: Mapping[str, Estimate], goodput: Estimate, share: StreamShare, requested_bps: float
+    dataset_metrics: Mapping[str, Estimate],
+    goodput: Estimate,
+    share: StreamShare,
+    requested_bps: float,
 ) -> dict[str, Estimate]:
-    """Metrics of a stream, with rates and CPU time in proportion to the data sent and received (assumed).
+    """Scale the rates and CPU times of a stream in proportion to the data that it sends and receives (assumed).
 
-    The receiver's work is proportional to the data that arrive, the sender's work to the data that are
-    sent. A lossy stream sends its whole request, even if part of it is lost.
+    The receiver's work is proportional to the data that arrive, the sender's work to the data that are sent. A stream
+    without back-pressure sends its whole request, even if part of it is lost.
     """
-    metrics = dict(own)
-    own_goodput, sent = own["goodput_bps"], own.get("sent_bps", absent(""))
-    less = goodput.value < own_goodput.value * (1 - SAME)
-    received_ratio = goodput.value / own_goodput.value if less else 1.0
+    metrics = dict(dataset_metrics)
+    dataset_goodput, sent = (
+        dataset_metrics["goodput_bps"],
+        dataset_metrics.get("sent_bps", absent("")),
+    )
+    less = goodput.value < dataset_goodput.value * (1 - SAME)
+    received_ratio = goodput.value / dataset_goodput.value if less else 1.0
     sent_ratio = received_ratio
     if not share.elastic and (share.crowded or received_ratio < 1):
         sent_ratio = min(share.sent_bps / sent.value, 1.0) if sent.value > 0 else 1.0
@@ -415,10 +435,10 @@ def proportional_rates(
         if ratio < 1 - SAME:
             metrics |= {
                 name: derived(estimate, (ratio * end for end in estimate.ends), ("assumed",))
-                for name, estimate in own.items()
+                for name, estimate in dataset_metrics.items()
                 if follows(name) and not estimate.absent
             }
-    sent, short = metrics.get("sent_bps", sent), own.get("shortfall_bps", absent(""))
+    sent, short = metrics.get("sent_bps", sent), dataset_metrics.get("shortfall_bps", absent(""))
     if math.isfinite(requested_bps) and sent.value + short.value < requested_bps * (1 - SAME):
         ends = (sent.value, sent.high, sent.low)
         value, low, high = (max(requested_bps - end, 0.0) for end in ends)

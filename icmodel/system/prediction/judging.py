@@ -82,29 +82,30 @@ def judge_stream(required: StreamRequirement, prediction: StreamPrediction) -> J
         parts = {"network_s": bound.network_s, "hosts_s": hosts_s}
         result = replace(result, parts={**parts, "application_s": bound.application_s})
     if timed and arrival.outcome == UNDECIDED:
-        verdict = _at_best(verdict, UNDECIDED, arrival.why)
+        verdict = _no_better_than(verdict, UNDECIDED, arrival.why)
     elif demands_all(stream, required):
         if math.isclose(requirement.limit, stream.must_arrive_bps, rel_tol=SAME):
             verdict = replace(verdict, outcome=arrival.outcome, why=arrival.why or verdict.why)
-        verdict = _at_best(verdict, arrival.outcome, arrival.why)
+        verdict = _no_better_than(verdict, arrival.outcome, arrival.why)
     elif arrival.late and demands_its_time(stream, required):
-        verdict = _at_best(verdict, NOT_MET, arrival.late)
+        verdict = _no_better_than(verdict, NOT_MET, arrival.late)
     return replace(result, verdict=verdict)
 
 
-def _at_best(verdict: Verdict, outcome: str, why: str) -> Verdict:
-    """Replace the outcome and reason of a verdict by the given ones, if its own outcome is better."""
+def _no_better_than(verdict: Verdict, outcome: str, why: str) -> Verdict:
+    """Give a verdict the outcome ``outcome`` and the reason ``why``, if this outcome is worse than its own."""
     if verdict.outcome == NOT_MET or outcome == MET or verdict.outcome == outcome:
         return verdict
     return replace(verdict, outcome=outcome, why=why)
 
 
 def judge_time(required: StreamRequirement, prediction: StreamPrediction) -> Judged:
-    """Judge a required latency of a stream, for a whole message unless the file asks for a single frame.
+    """Judge a required latency of a stream: that of whole messages, or of single frames if the file says so.
 
-    The worst-case bound decides a hard limit on the greatest latency. The bound must include the hosts, and hold for
-    the subject of the requirement (message or frame). A bound within the limit meets the requirement. If the bound
-    exceeds the limit, the low end of the greatest latency decides.
+    If the requirement is a hard limit on the greatest latency, the worst-case bound decides it. For this, the bound
+    must include the hosts, and hold for the subject of the requirement (message or frame). A bound within the limit
+    meets the requirement. If the bound exceeds the limit, the requirement is undecided, or not met if even the low end
+    of the predicted greatest latency exceeds the limit.
     """
     requirement, stream, bound = required.requirement, prediction.stream, prediction.latency_bound
     several = stream.frames_a_message > 1 and requirement.metric not in (MESSAGE_LATENCY, STD)
@@ -144,8 +145,8 @@ def judge_device(
 ) -> Judged:
     """Judge a requirement of a device over the streams that it sends or receives.
 
-    The value of a metric, such as the number of busy cores, is the sum over these streams. Only the utilisation of a
-    device that states its cores is taken from the prediction of the device, which counts all its streams.
+    The value of a metric, such as the number of busy cores, is the sum over these streams. There is one exception: if a
+    device states its number of cores, its utilisation counts all streams of the device, not only these.
     """
     requirement = required.requirement
     end = "source" if requirement.metric.startswith("cpu_send") else "sink"
@@ -169,7 +170,7 @@ def judge_device(
         # utilisation never exceeds 1: if a host is full, the arrival of data decides
         for stream in prediction.streams.values():
             if stream.bottleneck_at == device.name:
-                verdict = _at_best(verdict, stream.arrival.outcome, stream.arrival.why)
+                verdict = _no_better_than(verdict, stream.arrival.outcome, stream.arrival.why)
     return Judged(verdict, required.stream, device.name)
 
 
@@ -179,9 +180,9 @@ def judge_device(
 def always_required(system: System) -> tuple[StreamRequirement, ...]:
     """Implied requirements of every stream that produces data, in addition to those of the file.
 
-    The produced data must arrive. They must arrive in time if the file states a time shorter than the
-    period. For a hard stream, the time limits every message; for other streams, the mean over all messages. If a
-    stream has an allowed shortfall, only the part that must arrive has to be in time. If a requirement of the file
+    The produced data must arrive. If the file states a time shorter than the period, they must also arrive within this
+    time. For a hard stream, the time limits every message; for other streams, the mean over all messages. If the file
+    allows a stream to lose a part of its data, only the rest has to arrive in time. If a requirement of the file
     demands at least as much, it replaces the implied requirement.
     """
     stated: dict[str, list[StreamRequirement]] = {}

@@ -61,7 +61,7 @@ def frame_latencies(
         return {name: replace(one, low=min(one.low, least_s)) for name, one in found.items()}
     if refused is not None:
         found = latencies_by_theory(stream, path, added, refused)
-        return stated.beside_theory(found) if stated.ends else found
+        return stated.beside_theory(found) if stated.devices else found
 
     own = {name: one for name, one in goodput.metrics.items() if name.startswith("latency_")}
     if rates.held_back[index] and share.elastic:
@@ -70,10 +70,10 @@ def frame_latencies(
         own |= rates.alone.requested.latencies(
             index
         )  # latencies without congestion; `latencies` adds the wait at the full port
-    if stated.ends:
+    if stated.devices:
         own = stated.beside_dataset(own, path.contained_s)
     found = latencies(own, added)
-    if stated.ends:
+    if stated.devices:
         found |= stated.at_least(found)
     greatest, sent_again = (
         found.get(GREATEST_LATENCY, absent("")),
@@ -106,21 +106,21 @@ def congested_latencies(
     return {name: congested_latency(own, ratios, together) for name, own in known.items()}
 
 
-def latencies(own: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Estimate]:
+def latencies(dataset_metrics: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Estimate]:
     """Latencies of a stream from its dataset, with the times of path and queues added.
 
-    The times added to mean, quantiles and maximum are computed separately, so p50 could exceed p99. The results are put
-    in order.
+    The times that path and queues add to mean, quantiles and maximum are computed separately, so p50 could exceed p99.
+    So the resulting statistics are put in ascending order.
 
     Parameters
     ----------
-    own : mapping
-        Metrics of the stream from its dataset.
+    dataset_metrics : mapping
+        Metrics of the stream from its dataset, without the added times.
     """
-    mean = own.get(MEAN_LATENCY, absent(""))
+    mean = dataset_metrics.get(MEAN_LATENCY, absent(""))
     found = {
         name: added.applied(name, estimate, mean)
-        for name, estimate in own.items()
+        for name, estimate in dataset_metrics.items()
         if name.startswith("latency_")
     }
     known = {name: estimate for name, estimate in found.items() if not estimate.absent}
@@ -139,40 +139,43 @@ def latencies(own: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Est
     return found
 
 
-def congested_latency(own: Estimate, ratios: Sequence[float], together: int = 1) -> Estimate:
-    """Latency of an elastic stream that gets less than it requests.
+def congested_latency(latency: Estimate, ratios: Sequence[float], together: int = 1) -> Estimate:
+    """Latency of a TCP stream that gets less than it requests.
 
-    The sender's buffers and window are full, and drain at the goodput that the stream gets: L = B / λ (J. D. C. Little,
-    A proof for the queuing formula L = λW, Operations Research 9, 1961). The dataset gives L at the goodput that the
-    stream reaches alone. The buffered bytes B in the system are assumed to differ from B alone by at most the fraction
-    `HELD`. If n streams fill a port together, each stream's window and buffers may shrink by a factor. The value
-    assumes the factor ``n ** -GROWTH``; the interval covers all factors between 1 and ``1 / n``.
+    The sender's buffers and window are full, and drain at the goodput λ that the stream gets. So the latency is L = B /
+    λ, with B buffered bytes (J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9, 1961). B
+    follows from the latency and the goodput of the stream alone, which the dataset gives. Beside other streams, B is
+    assumed to change by at most the fraction `HELD`. If n streams fill a port together, each stream's window and
+    buffers may shrink by a factor. The value assumes the factor ``n ** -GROWTH``; the interval covers all factors
+    between 1 and ``1 / n``.
 
     Parameters
     ----------
-    own : Estimate
-        The latency of the stream alone at an unlimited rate [s].
+    latency : Estimate
+        Latency of the stream alone at an unlimited rate [s].
     ratios : sequence of three floats
         Goodput of the stream alone, divided by the goodput it gets, for value, low and high of the latency.
     together : int
-        Number of elastic streams that fill the port together.
+        Number of TCP streams that fill the port together (n).
     """
-    value = own.value * ratios[0] / together**GROWTH
+    value = latency.value * ratios[0] / together**GROWTH
     below = _joint_factor(
-        [own.value, ratios[0], 1.0, together ** (1 - GROWTH)], [own.low, ratios[1], 1 - HELD, 1]
+        [latency.value, ratios[0], 1.0, together ** (1 - GROWTH)],
+        [latency.low, ratios[1], 1 - HELD, 1],
     )
     above = _joint_factor(
-        [own.high, ratios[2], 1 + HELD, together**GROWTH], [own.value, ratios[0], 1.0, 1]
+        [latency.high, ratios[2], 1 + HELD, together**GROWTH], [latency.value, ratios[0], 1.0, 1]
     )
     why = "full buffers of its sender, at the goodput it gets"
-    return derived(own, (value, value / below, value * above), RULES, why)
+    return derived(latency, (value, value / below, value * above), RULES, why)
 
 
 def _joint_factor(more: Sequence[float], less: Sequence[float]) -> float:
-    """Combine the errors of a product's factors into the error of the product, as a ratio of at least 1.
+    """Return the error of a product: its greatest value divided by its least value.
 
-    The error of factor i is the ratio ``more[i] / less[i]`` of its greatest to its least value. The errors are
-    independent, so their product would be too large. The result is exp(√(Σ ln(error)²)).
+    Factor i of the product is between ``less[i]`` and ``more[i]``, so its error is ``more[i] / less[i]``. The product
+    of all errors would be too large, since the errors are independent. So the result is ``exp(√(Σ ln(error)²))``, at
+    least 1.
     """
     pairs = zip(more, less, strict=True)
     logs = [math.log(over / under) if under > 0 else math.inf for over, under in pairs if over > 0]
@@ -187,8 +190,9 @@ def latencies_by_theory(
 ) -> dict[str, Estimate]:
     """Latencies of a stream without a dataset: at least the frame times by theory; hosts may add any time.
 
-    If frames are sent one by one, the mean counts the last frame of a message with its own length. If
-    all frames of a message are sent at once, the mean is that of the first frame, a full frame.
+    The mean depends on how frames are sent. If they are sent one by one, it counts all frames of a message, of which
+    the last may be shorter. If all frames of a message are sent at once, it is the latency of the first frame, a full
+    frame.
 
     Parameters
     ----------
@@ -244,10 +248,11 @@ def message_times(
 
 
 def _message_time(stream: Stream, frame: Estimate, goodput: Estimate, path: PathTimes) -> Estimate:
-    """Latency of a whole message, derived from the latency of its last frame (``frame``).
+    """Latency of a whole message, derived from the latency of its last frame and the stream's goodput.
 
-    If the latency of the last frame has no upper limit, neither has the result. Value and low end of the result are
-    then those of the last frame, plus the least time to transfer the frames before it.
+    ``frame`` is the latency of the message's last frame. If it has no upper limit, neither has the result. In this
+    case, value and low end of the result are those of the last frame, plus the least time to transfer the frames before
+    it.
     """
     if paced_s := path.spaced_s(stream):
         value, low, high = (end + paced_s for end in frame.ends)
@@ -267,7 +272,7 @@ def _message_time(stream: Stream, frame: Estimate, goodput: Estimate, path: Path
 
 
 def without_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
-    """Metrics of a stream whose queue grows without limit, with all latencies absent."""
+    """Make all latencies absent for a stream whose queue grows without limit."""
     none = absent(f"its queue grows without limit: {why}")
     return {
         name: none if name.startswith(OF_TIME) else estimate for name, estimate in metrics.items()
@@ -275,9 +280,10 @@ def without_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estima
 
 
 def unknown_times(metrics: Mapping[str, Estimate], why: str) -> dict[str, Estimate]:
-    """Metrics of a stream whose frames may wait for any time: only the low ends of its latencies stay.
+    """Replace the latencies of a stream whose frames may wait for any time, for the reason ``why``.
 
-    Their values become unknown, and their high ends infinite. A standard deviation is absent. ``why`` is the reason.
+    Only the low ends of the latencies stay: their values become unknown, and their high ends infinite. The standard
+    deviation becomes absent. Other metrics stay unchanged.
     """
     unknown = {}
     for name, estimate in metrics.items():

@@ -46,10 +46,11 @@ class PathTimes:
     frames : int
         Number of frames of a message.
     behind_bytes : float
-        Payload of the frames behind the first frame of a message [B], in full frames: a short last frame counts with
-        the payload that full frames carry in its time on the line.
+        Payload of a message behind its first frame [B]. A short last frame counts with more than its own payload: with
+        the payload that full frames would carry in the same time on the line.
     behind_s : float
-        Time from the first to the last frame of a message on the slowest line, if the frames are sent at once.
+        Time from the first frame of a message to the last, if the frames are sent at once and follow each other without
+        pause on the slowest line.
     application_s : float
         Time of the applications at source and sink for a frame.
     bucket_s : float
@@ -80,10 +81,10 @@ class PathTimes:
     floor_s: float
 
     def spaced_s(self, stream: Stream) -> float:
-        """Delay of a message's last frame behind its first, if the rate set at the sender causes this delay [s].
+        """Time from the first to the last frame of a message at the rate set at the sender [s]; 0 if no rate is set.
 
-        The result is 0 if no rate is set. It is also 0 if the slowest line causes at least this delay, which is then
-        ``behind_s``.
+        If the slowest line needs at least this time, the result is 0 too, and the time from the first to the last frame
+        is ``behind_s``.
         """
         return stream.last_frame_paced_s if stream.last_frame_paced_s > self.behind_s else 0.0
 
@@ -93,10 +94,11 @@ def path_times(
 ) -> tuple[PathTimes, ...]:
     """Work out the path times of every stream, in the order of the system.
 
-    The latency of a dataset includes the switches on the path where it was measured. So the time added for switches is
-    the latency stated in the system file, minus the latency of the dataset's switches. Likewise, the time added to store
-    packets is that on the stream's path, minus that on the measured path. It is 0 if token buckets replace the lines of
-    both paths, since token buckets store nothing.
+    The latency of a dataset includes the path where it was measured, so only differences are added to it:
+
+    - latency of switches: that stated in the system file, minus that of the dataset's switches
+    - time to send and store packets: that on the stream's path, minus that on the measured path; 0 if token buckets
+      limit the lines of both paths, since token buckets store nothing
     """
     measured = _MeasuredPath.by_stream(questions)
     known: dict[tuple[_Path, _MeasuredPath | None], PathTimes] = {}
@@ -110,7 +112,7 @@ def path_times(
 
 
 def _times(path: _Path, measured: _MeasuredPath | None) -> PathTimes:
-    """Work out the times of a path, given the path that its dataset measured; ``None`` without a dataset."""
+    """Work out the times of a path, and the times to add to a latency measured on another path, ``measured``."""
     stored_s = path.stored_s()
     cables_s = sum(path.cables_s)
     passing_s = cables_s + sum(path.latencies_s)
@@ -161,9 +163,10 @@ class _MeasuredPath:
     latency_s : float, optional
         Latency of each switch [s].
     burst_bytes : float
-        Depth of the token buckets that take the place of lines [B]; 0 for lines.
+        Depth of the token buckets [B], if the measurement limited the rate by token buckets in place of slower lines;
+        otherwise 0.
     cables : bool
-        Whether the dataset's answer includes the cables of the system.
+        Whether the dataset's latency already includes the delay of the system's cables.
     """
 
     kind: str
@@ -195,10 +198,10 @@ class _MeasuredPath:
         return found
 
     def stored_s(self, path: _Path, switches: int) -> float:
-        """Time [s] that a frame took on the links of the dataset's measurement, and in its switches.
+        """Time that a frame spent on the links of the dataset's measurement, and stored in their switches [s].
 
-        ``switches`` is the number of these switches. If the rate of the measured link was enforced by a token bucket,
-        only the bits beyond the depth of the bucket take time.
+        ``switches`` is the number of measured switches. If a token bucket limited the rate of the measured link, only
+        the bits beyond the depth of the bucket take time.
 
         If the dataset's line rate is unknown, it is assumed to be the rate of the stream's first or last link in the
         system, whichever is slower.
@@ -290,7 +293,7 @@ class _Path:
         Parameters
         ----------
         full_s, stored_s : float
-            Time of a full frame on the path [s], and its part that depends on packet sizes: sending on lines and
+            Time of a full frame on the path [s], and the part of it that depends on packet sizes: sending on lines and
             storing in switches [s]. Only this part is less for a shorter last frame.
         """
         whole, rest = divmod(max(math.ceil(self.message_bytes), 1), self.payload_bytes)
@@ -308,10 +311,10 @@ class _Path:
 
     @property
     def behind_bytes(self) -> float:
-        """Payload of full frames that occupy the lines as long as a message without its first frame [B].
+        """Payload of a message behind its first frame [B], counted in full frames that take the same time on the lines.
 
-        It is at least the real payload after the first frame. It is greater if the last frame is short: this frame
-        takes more time per byte, since it has all its headers, and at least the minimum size of a packet.
+        It exceeds the real payload if the last frame is short: this frame takes more time per byte, since it has all
+        its headers, and at least the minimum size of a packet.
         """
         left = max(self.message_bytes - self.payload_bytes, 0.0)
         if not left:

@@ -46,8 +46,8 @@ class Queues:
     last_mean_s, last_variance_s2 : arrays
         Mean [s] and variance [s²] of the wait of the last packet of the burst.
     burst_s : array
-        Wait if all other streams send one burst at the same moment [s]. Waits for gates, shapers and token buckets are
-        included.
+        Wait if all other streams send one burst at the same moment [s], including waits for gates, shapers and token
+        buckets.
     meanwhile_s : array
         Time in which the port sends packets of other streams while one frame arrives [s].
     backlog_bytes : mapping
@@ -146,7 +146,7 @@ class _Crossing:
         Rate at which the port sends the stream [b/s].
     rate_bps : float
         Service rate of the stream: the port's rate, or the rate that other classes leave [b/s].
-    came_bps : float
+    arrival_bps : float
         Rate at which packets of one frame arrive [b/s]: the rate of the slowest line or shaper before the port.
     bucket_bits : float
         Size of the link's token bucket [b].
@@ -162,7 +162,7 @@ class _Crossing:
     source: tuple[str, int, str]
     wire_bps: float
     rate_bps: float
-    came_bps: float
+    arrival_bps: float
     bucket_bits: float
 
     @property
@@ -220,18 +220,18 @@ class _Sizes:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Rates, sizes and shapers of all crossings (streams at ports) as arrays (crossings,), see `_Crossing`.
+    """Properties of all crossings (streams at ports) as arrays (crossings,), see `_Crossing`.
 
     Parameters
     ----------
     slope_bps : array
-        Rate at which a credit-based shaper sends the stream [b/s]; NaN at other ports.
+        Idle slope of the stream's class at a credit-based shaper [b/s]; NaN at other ports.
     """
 
     at_sender: Bools
     wire_bps: Floats
     rate_bps: Floats
-    came_bps: Floats
+    arrival_bps: Floats
     bucket_bits: Floats
     line_bps: Floats
     slope_bps: Floats
@@ -248,7 +248,7 @@ class _Columns:
             at_sender=np.array([crossing.at_sender for crossing in crossings]),
             wire_bps=np.array([crossing.wire_bps for crossing in crossings]),
             rate_bps=np.array([crossing.rate_bps for crossing in crossings]),
-            came_bps=np.array([crossing.came_bps for crossing in crossings]),
+            arrival_bps=np.array([crossing.arrival_bps for crossing in crossings]),
             bucket_bits=np.array([crossing.bucket_bits for crossing in crossings]),
             line_bps=np.array([crossing.port.rate_bps for crossing in crossings]),
             slope_bps=np.array(slopes_bps),
@@ -257,11 +257,11 @@ class _Columns:
     def burst_arrives_s(self, bursts: _Sizes) -> Floats:
         """Time from the first packet of the stream's burst to the last [s]; 0 at the port of its own host.
 
-        Behind a slower line or a shaper, packets arrive with pauses, in which the port sends other streams. So the
-        burst delays other streams as if its packets arrived at the rate of the port. In this case, the result is the
-        time at the rate of the port, not the longer time at the rate of the slower line.
+        Behind a slower line or a shaper, packets arrive with pauses, in which the port sends packets of other streams.
+        So for the delay of other streams, the burst counts as if it came without pauses, at the rate of the port. The
+        result is then the time at this rate, not the longer time at the rate of the slower line.
         """
-        arrives = self._behind_bits(bursts) / np.maximum(self.came_bps, self.rate_bps)
+        arrives = self._behind_bits(bursts) / np.maximum(self.arrival_bps, self.rate_bps)
         return np.where(self.at_sender, 0.0, arrives)
 
     def works_s(self, packets: _Sizes) -> Floats:
@@ -270,8 +270,8 @@ class _Columns:
         Packets queue behind each other if they arrive at least as fast as the port sends. If they arrive more slowly,
         the result is 0, since no packet waits for its predecessor. At the sender's own port, the result is 0 too.
         """
-        pause = self.at_sender | (self.came_bps < self.rate_bps)
-        return np.where(pause, 0.0, self._behind_bits(packets) / self.came_bps)
+        pause = self.at_sender | (self.arrival_bps < self.rate_bps)
+        return np.where(pause, 0.0, self._behind_bits(packets) / self.arrival_bps)
 
     def _behind_bits(self, packets: _Sizes) -> Floats:
         """Bits of the given packets that arrive after the first packet [b].
@@ -283,34 +283,35 @@ class _Columns:
         return np.minimum(behind, np.maximum(packets.sum_bits - self.bucket_bits, 0.0))
 
     def spare_s(self, packets: _Sizes) -> Floats:
-        """Tokens left in a full bucket after the packets, as time in which the port sends so many bits [s]."""
+        """Time to send as many bits as tokens are left in a full bucket after the packets [s]; 0 if none are left."""
         return np.asarray(np.maximum(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps)
 
     def bucket_s(self, packets: _Sizes) -> Floats:
-        """Time in which the port sends the bits of the packets that a full token bucket passes at once [s]."""
+        """Time to send that part of the packets which a full token bucket passes at once [s]."""
         return np.asarray(np.minimum(self.bucket_bits, packets.sum_bits) / self.rate_bps)
 
     def shaped_s(self, packets: _Sizes) -> Floats:
-        """Delay of the last of the packets at a credit-based shaper [s].
+        """Delay of the last of the packets at a credit-based shaper, counted from its arrival [s]; 0 at other ports.
 
-        Behind a shaper or a slower line, packets arrive at most at the rate of that shaper or line. The last
-        packet is sent when the credit has grown for all packets before it. The delay counts from the arrival of
-        the last packet. A short last packet arrives earlier, so its delay is longer.
+        The shaper sends the last packet when the credit has grown for all packets before it. The delay is this time
+        minus the time until the last packet has arrived, at least 0. Packets arrive at the rate of the slowest line or
+        shaper before the port. A last packet that is shorter than the others arrives earlier, so it waits longer.
         """
-        came_bps = np.minimum(self.came_bps, self.line_bps)
+        arrival_bps = np.minimum(self.arrival_bps, self.line_bps)
         credit_s = (packets.sum_bits - packets.last_bits) / self.slope_bps
-        arrives_s = (packets.sum_bits - packets.longest_bits) / came_bps
+        arrives_s = (packets.sum_bits - packets.longest_bits) / arrival_bps
         return np.where(np.isnan(self.slope_bps), 0.0, np.maximum(credit_s - arrives_s, 0.0))
 
 
 def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[list[_Crossing], Ints]:
-    """Every stream at every port of its path, and the index of each hop's crossing, array (streams, hops).
+    """Return all crossings (a crossing is one stream at one port), and the index of each hop's crossing.
 
-    Copies of a multicast set count once at a port.
+    The index is an array (streams, hops) with `NOWHERE` at hops that are no ports. Copies of a multicast set share one
+    crossing at a port.
     """
     shared, allocation = rates.resources, rates.allocation
     # if a receiver limits elastic streams, they fill the port before the receiver, up to the port's rate
-    load = shared.by_place(allocation.load)
+    load = shared.sum_over_classes(allocation.load)
     keyed = zip(shared.keys, shared.resources.capacity.tolist(), strict=True)
     capacity = {(key.kind, key.place): value for key, value in keyed}
     filled = {
@@ -324,7 +325,7 @@ def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[lis
     of_set: dict[tuple[str, tuple[str, str]], int] = {}
     for k, stream in enumerate(system.streams.values()):
         before: Port | None = None
-        paced = came_bps = math.inf
+        paced = arrival_bps = math.inf
         frame_bits = packets.of(stream, system.links_of(stream)[0]).frame.sum_bits
         held = 1
         for hop, name in shared.ports(k):
@@ -356,12 +357,12 @@ def _crossings(system: System, packets: Packing, rates: Throughput) -> tuple[lis
                         source=(*server, came_from),
                         wire_bps=wire_bps,
                         rate_bps=rate_bps,
-                        came_bps=came_bps,
+                        arrival_bps=arrival_bps,
                         bucket_bits=8 * link.burst_bytes,
                     )
                 )
             before, paced = port, port.paced_bps(stream.priority)
-            came_bps = min(came_bps, paced, stream.spaced_fps * frame_bits)
+            arrival_bps = min(arrival_bps, paced, stream.spaced_fps * frame_bits)
             closed_s = longest_closed_s(port, stream)
             if 0 < closed_s < math.inf and stream.interval_s:
                 held = max(held, 1 + math.floor(closed_s / stream.interval_s))
@@ -399,18 +400,20 @@ def _waits_of(
     at_once: Waits,
     blocked: Floats,
 ) -> _Waits:
-    """Wait of the last packet of a frame or burst (``packets``), for each crossing (one stream at one port).
+    """Wait of the last packet of ``packets`` (frames or bursts) at each crossing (one stream at one port).
 
     Parameters
     ----------
     burst_arrives_s : array (crossings,)
-        Time from the first to the last packet of the burst with which the stream delays other streams [s].
+        Time in which the burst of each stream arrives, from the first to the last packet, as it counts for the delay of
+        other streams [s].
     at_once : Waits
-        Waits if all packets of a burst arrive at one moment.
+        Waits as if all packets of a burst arrived at the same moment; the function corrects them for the time in which
+        the burst arrives.
     blocked : array (crossings, 3)
-        Mean [s], variance [s²] and greatest wait [s] for gates and for packets of other classes.
+        Further wait to add, for gates and for packets of other classes: mean [s], variance [s²] and greatest value [s].
     """
-    over_time = spread(entries, burst_arrives_s, at.works_s(packets), at.came_bps < at.rate_bps)
+    over_time = spread(entries, burst_arrives_s, at.works_s(packets), at.arrival_bps < at.rate_bps)
     never_rests = np.bincount(entries.port, entries.load)[entries.port] >= FULL
     mean, variance = behind_buckets(
         np.maximum(at_once.mean_s + over_time.later_s, 0.0),
@@ -428,8 +431,9 @@ def _waits_for_packet(crossings: Sequence[_Crossing]) -> Floats:
     The result is an array (crossings, 3): mean [s], variance [s²] and greatest wait [s]. A crossing is one
     stream at one port. The wait is 0 at schedulers that do not give each class a rate of its own.
 
-    At gates, only classes whose gates are open at the same time count. A frame waits for whole bursts of more
-    urgent classes at gates, and at shapers if these classes have no idle slope.
+    The frame waits for one packet of another class, or for a whole burst. It waits for whole bursts of more urgent
+    classes at ports with gates, and at credit-based shapers if the more urgent class has no idle slope. At gates, only
+    classes whose gates are open at the same time count.
     """
     apart = [not one.one_server for one in crossings]
     packets: dict[tuple[str, int], Floats] = {}

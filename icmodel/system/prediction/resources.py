@@ -77,8 +77,9 @@ class SharedResources:
     frame_packets : array of int (streams,)
         Greatest number of packets of one frame of each stream, over all links of its path.
     own_usage : array (streams, hops)
-        Resource capacity that 1 b/s of goodput takes, as in ``flows.usage``. There, a multicast copy that is counted
-        already has the usage 0; here, it has the usage that it would have as the only copy.
+        Capacity of the resource that 1 b/s of the stream's goodput takes if the stream is the only copy of its
+        multicast set. ``flows.usage`` differs from it only for further copies at the same port or sender: they have the
+        usage 0.
     buffered : set of str
         Ports of switches with a stated buffer.
     """
@@ -101,12 +102,12 @@ class SharedResources:
         return bool(full[self.flows.path[:, :ORIGIN]].any())
 
     def with_faster_hosts(self, ratios: Floats, send_ratios: Floats) -> SharedResources:
-        """Copy of the resources with faster hosts, whose processors spend no time on receiving.
+        """Copy of the resources with faster hosts. Their processors also spend no time on receiving.
 
         Parameters
         ----------
         ratios, send_ratios : arrays (streams,)
-            Factors on the usage of all hosts, and additional factors on the usage of senders.
+            Factors (at most 1) on the capacity that each stream takes at hosts, and additional factors at senders.
         """
         kinds = np.array([key.kind != PORT for key in self.keys] + [False])
         factors = np.where(kinds[self.flows.path], ratios[:, None], 1.0)
@@ -118,10 +119,10 @@ class SharedResources:
         flows = replace(self.flows, usage=self.flows.usage * factors)
         return replace(self, flows=flows, own_usage=self.own_usage * factors)
 
-    def by_place(self, values: Floats | Ints) -> dict[tuple[str, str], float]:
+    def sum_over_classes(self, values: Floats | Ints) -> dict[tuple[str, str], float]:
         """Sum a value of each resource over all priority classes of the same port or interface.
 
-        Keys are pairs of the kind of resource and its location.
+        Keys of the result are pairs of the kind of resource and the name of the port or device.
         """
         sums: dict[tuple[str, str], float] = {}
         for (kind, place, _), value in zip(self.keys, values.tolist(), strict=True):
@@ -130,7 +131,7 @@ class SharedResources:
 
     def with_classes_of_buffer(self, values: Floats | Ints) -> Floats:
         """Sum a value of each resource over all classes that share its stated buffer, array (resources,)."""
-        sums = self.by_place(values)
+        sums = self.sum_over_classes(values)
         return np.array(
             [
                 sums[key[:2]] if key.place in self.buffered else value
@@ -139,12 +140,14 @@ class SharedResources:
         )
 
     def excess_of_others(self, allocation: Allocation) -> dict[tuple[str, int], float]:
-        """Excess load of overloaded classes at a port, divided by the load of a stream of another class.
+        """Excess load of a port's overloaded classes, as a fraction of the load of each stream of the other classes.
 
-        The excess of a class is its load beyond the load available to it. The excesses of all classes that share the
-        port's stated buffer add up. The keys of the result are pairs of the port's name and the index of the stream.
-        Streams of overloaded classes are left out, since their shares include the loss. The interface behind a port
-        counts as part of the port, since frames wait at the port for the interface.
+        The fraction is the greatest loss of the stream, if it alone loses the excess. The excess of a class is its load
+        beyond the load available to it. The excesses of all classes that share the port's stated buffer add up. The
+        interface behind a port counts as part of the port, since frames wait at the port for the interface.
+
+        The keys of the result are pairs of the port's name and the index of the stream. Streams of overloaded classes
+        are left out, since their shares include the loss.
         """
         dropped = np.maximum(allocation.demand - allocation.available, 0.0)
         full = allocation.demand > allocation.available * (1 + SAME)
@@ -178,10 +181,10 @@ def is_elastic(stream: Stream) -> bool:
 
 
 def sent_with(streams: Sequence[Stream]) -> Ints:
-    """For each stream, index of the stream that the sender sends in its place, array (streams,).
+    """For each stream, index of the stream that its sender sends in its place, array (streams,).
 
-    For a multicast copy, this is the first copy of the same set at the same sending port. For every other stream, it
-    is the stream itself.
+    For a copy of a multicast set, this is the first copy of the set at the same sending port: the sender sends all
+    copies as one stream. For every other stream, it is the stream itself.
     """
     first: dict[tuple[object, ...], int] = {}
     sent = [first.setdefault((*one.multicast_key, one.path[0]), k) for k, one in enumerate(streams)]
@@ -200,8 +203,8 @@ def shared_resources(
     capacity_bps : array (streams,)
         Greatest goodput of each stream alone; infinite if unknown.
     queued : set of str
-        Names of ports. If the receiving interface behind such a port is busy, streams wait at the port, in the order
-        of its scheduler. Before any other interface, streams wait in the receiving host, in one queue.
+        Names of ports at which streams wait if the receiving interface behind the port is busy; the port's scheduler
+        decides the order. At all other interfaces, streams wait in the receiving host, in one queue.
     """
     streams = list(system.streams.values())
     paths = [
@@ -275,9 +278,10 @@ def _cores(
 ) -> Iterator[Hop | None]:
     """Yield the processor resources of a stream at one host: all cores of the host, and the stream's own cores.
 
-    The answer of a dataset includes the application's work, and the limit of the stream's own cores. Without a
-    dataset, only the application's work or the stated core time of the device is known. If the device states a least
-    and a greatest core time, the greatest counts. A core handles one frame at a time.
+    Yield ``None`` for a resource without a known limit. A dataset's answer already accounts for the application's work
+    (in the busy cores) and for the stream's own cores (in the goodput). Without a dataset, only the application's work
+    or the stated core time of the device is known. If the device states a least and a greatest core time, the greatest
+    counts. A core handles one frame at a time.
     """
     device = system.devices[stream.source if side == "send" else stream.sink]
     goodput_bps = float(alone.value("goodput_bps")[index])
@@ -378,9 +382,10 @@ def _discipline(
 def gate_limit(system: System, packets: Packing, stream: Stream) -> tuple[float, str]:
     """Greatest goodput of a stream alone through the gates of its ports [b/s], and the port that limits it.
 
-    In a window, a single stream sends only as many whole packets as fit. `usable_windows` counts the whole window if
-    its classes have packets of several sizes. So this function counts the packets of the stream alone. The goodput is
-    infinite without gates.
+    A port with gates repeats a cycle of windows, in which some classes may send. In a window, a single stream sends
+    only as many whole packets as fit. So this function counts the packets of the stream alone. (With all streams,
+    `usable_windows` counts the whole window if its classes have packets of several sizes.) The goodput is infinite
+    without gates.
     """
     least = math.inf, ""
     for name, link in zip(stream.path, system.links_of(stream), strict=True):
@@ -401,7 +406,7 @@ def gate_limit(system: System, packets: Packing, stream: Stream) -> tuple[float,
 
 
 def core_time_ratios(system: System) -> Floats:
-    """Least core time of each stream's sender, divided by the greatest; array (streams,).
+    """Least core time of each stream's sender, as a fraction of its greatest core time; array (streams,).
 
     Application work is included. The ratio is 1 if the sender states neither core time nor application work.
     """
@@ -426,13 +431,15 @@ class StreamShare:
     limited_at : tuple of str, optional
         Kind and location of the resource that limits the stream; ``None`` if no resource does.
     others_bps : float
-        Load that the other streams offer at this resource, converted to goodput of this stream [b/s].
+        Load that the other streams offer at this resource [b/s], as the goodput of this stream that would take the same
+        capacity.
     crowded : bool
-        Whether any other stream uses this resource, in any class.
+        Whether any other stream, of any priority class, uses this resource.
     elastic : bool
         Whether the stream reduces its rate beside other streams, and loses no data.
     fair_bps : float
-        Least fair share at the full resources on the path [b/s]; infinite if no resource is full.
+        Least fair share at the full resources on the path [b/s]: goodput of the stream if it requested more. It is
+        infinite if no resource is full.
     packets : int
         Greatest number of packets of a frame on the path.
     passed_ratio : float
@@ -452,7 +459,8 @@ class StreamShare:
     def limited_to(self, goodput_bps: float, port: str, wanted_bps: float) -> StreamShare:
         """Limit the share to the goodput [b/s] that passes a port with gates, which open only for a part of each cycle.
 
-        The share is unchanged if ``wanted_bps`` passes the gate, or if something else limits the stream more.
+        The share is unchanged if ``goodput_bps`` is enough for ``wanted_bps`` (the goodput that the stream would send),
+        or if something else limits the stream more.
         """
         passes = wanted_bps <= goodput_bps * (1 + SAME)
         if passes or self.rate_bps < goodput_bps * (1 - SAME):
@@ -499,10 +507,11 @@ class StreamShare:
 
     @property
     def uneven_loss(self) -> tuple[float, float]:
-        """Greatest loss and gain of a stream without back-pressure at a full queue, relative to its `rate_bps`.
+        """Greatest loss and greatest gain of a stream without back-pressure, as fractions of its `rate_bps`.
 
-        `rate_bps` assumes that all streams lose the same fraction. But the phases of periodic streams decide whose
-        frames come while the queue is full. One stream may lose the whole excess, and another stream nothing.
+        At a full queue, `rate_bps` assumes that all streams lose the same fraction. But the phases of periodic streams
+        decide whose frames come while the queue is full. One stream may lose the whole excess, and another stream
+        nothing.
         """
         if not 0 < self.rate_bps < self.sent_bps:
             return 0.0, 0.0
@@ -515,7 +524,7 @@ def stream_shares(shared: SharedResources, allocation: Allocation) -> list[Strea
     """Make the `StreamShare` of each stream: its rates, the resource that limits it, and its fair share."""
     path, usage, count = shared.flows.path, shared.flows.usage, len(shared.keys)
     used = (path != NOWHERE) & (usage > 0)
-    streams_at = shared.by_place(np.bincount(path[used], minlength=count))
+    streams_at = shared.sum_over_classes(np.bincount(path[used], minlength=count))
     limited_at = [
         None if resource == NOWHERE else shared.keys[resource][:2]
         for resource in allocation.limiting.tolist()

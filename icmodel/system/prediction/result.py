@@ -74,7 +74,7 @@ class LatencyBound(NanEqual):
     method : str
         Method that gave the bound.
     covers : tuple of str
-        Features of the system that the bound covers.
+        What the bound covers, in words, such as ``hosts as stated`` or ``producers that keep their period``.
     whole : bool
         Whether the bound holds for whole messages too, since their frames are sent at once.
     network_s, hosts_s, application_s : float
@@ -446,20 +446,20 @@ class SystemPrediction:
 
 
 def derived(
-    own: Estimate, ends: Iterable[float], bases: tuple[str, ...], *reasons: str
+    original: Estimate, numbers: Iterable[float], bases: tuple[str, ...], *reasons: str
 ) -> Estimate:
-    """Derive a new estimate from a given estimate by a rule.
+    """Make an estimate with new numbers, and add the evidence and reasons for them to those of the original.
 
     Parameters
     ----------
-    ends : iterable of three floats
+    numbers : iterable of three floats
         Value, low and high of the new estimate.
     bases : tuple of str
-        Kinds of evidence for the rule, such as ``assumed``, in addition to those of the original estimate.
+        Kinds of evidence for the new numbers, such as ``assumed``, in addition to those of the original estimate.
     reasons : str
         Reasons to append to the original reason; empty ones are left out.
     """
-    rests = (*(own.bases or (own.basis,)), *bases)
-    value, low, high = ends
-    why = "; ".join(filter(None, (own.why, *reasons)))
+    rests = (*(original.bases or (original.basis,)), *bases)
+    value, low, high = numbers
+    why = "; ".join(filter(None, (original.why, *reasons)))
     return Estimate(value, low, high, weakest(rests), why, rests)

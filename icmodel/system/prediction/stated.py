@@ -1,8 +1,8 @@
 """Devices that state their own latency and core time, such as cameras, PLCs and clocks: they need no dataset.
 
-A stated latency holds for each frame that the device sends or receives, at the rates of the system. So the device
-passes every frame, and its latency adds to that of the network. If only one end of a stream states its latency, a
-dataset answers for the other end. The dataset measured the time of two hosts together. The other end may account for
+A stated latency holds for each frame that the device sends or receives, at the rates of the system. So such a device
+loses no frames, and its latency adds to that of the network. If only one of a stream's two devices states its latency,
+a dataset answers for the other. The dataset measured the time of two hosts together. The other device may account for
 any part of the measured time, from nothing to all. The value of the prediction includes one half of it (assumed).
 """
 
@@ -45,33 +45,33 @@ class StatedTimes:
     ----------
     stream : Stream
         The stream.
-    ends : mapping
-        Side (``send`` or ``recv``) -> device at this end; only devices that state their latency.
+    devices : mapping
+        Side (``send`` or ``recv``) -> device of this side; only devices that state their latency.
     """
 
     stream: Stream
-    ends: Mapping[str, Device]
+    devices: Mapping[str, Device]
 
     @property
     def both(self) -> bool:
         """Whether both devices of the stream state their latency."""
-        return len(self.ends) == len(SIDES)
+        return len(self.devices) == len(SIDES)
 
     @property
     def least_s(self) -> float:
         """Least latency that devices with a stated latency add to a frame, summed over both ends [s]."""
-        return math.fsum(one.latency_s[0] for one in self.ends.values() if one.latency_s)
+        return math.fsum(one.latency_s[0] for one in self.devices.values() if one.latency_s)
 
     @property
     def most_s(self) -> float:
         """Greatest latency that source and sink together add to a frame [s]; 0 for a device that states none."""
-        return math.fsum(one.latency_s[1] for one in self.ends.values() if one.latency_s)
+        return math.fsum(one.latency_s[1] for one in self.devices.values() if one.latency_s)
 
     @property
     def why(self) -> str:
         """Reason for estimates: each device with its stated latency, as in ``camera-1 states 20 – 50 µs``."""
         texts = []
-        for device in self.ends.values():
+        for device in self.devices.values():
             least, most = (units.format_seconds(end, 3) for end in device.latency_s or ())
             texts.append(f"{device.name} states {least if least == most else f'{least} – {most}'}")
         return " and ".join(texts)
@@ -107,15 +107,15 @@ class StatedTimes:
     ) -> Estimate:
         """Raise the high end of a goodput that the cores of a device limit.
 
-        A device states a least and a greatest core time per frame. The share of the stream counts the greatest one.
-        With less core time, more data may pass, so the high end becomes ``most_bps``.
+        A device states a least and a greatest core time per frame. The goodput in ``share`` is computed from the
+        greatest one. With less core time, more data may pass, so the high end becomes ``most_bps``.
 
         Parameters
         ----------
         most_bps : float
             Greatest goodput without the limit of the cores [b/s].
         """
-        names = [device.name for device in self.ends.values() if device.core_time_s]
+        names = [device.name for device in self.devices.values() if device.core_time_s]
         places = {*names, *(f"{name} for {self.stream.name}" for name in names)}
         if goodput.absent or not share.by_host or share.at not in places:
             return goodput
@@ -129,8 +129,8 @@ class StatedTimes:
     def latencies(self, path: PathTimes) -> dict[str, Estimate]:
         """Latencies of a stream whose devices both state their latency, without other traffic on its path.
 
-        If all frames of a message are sent at once, the mean latency is that of the first frame, a full
-        frame.
+        If all frames of a message are sent at once, the mean latency is that of the first frame, a full frame.
+        Otherwise it counts all frames of a message, of which the last may be shorter.
         """
         shorter = (
             0.0 if self.stream.sent_at_once else (path.last_frame_s - path.least_s) / path.frames
@@ -167,30 +167,33 @@ class StatedTimes:
             found[name] = replace(one, value=value, low=low, high=bound_s if open_high else high)
         return found
 
-    def measured(self, own: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    def measured(self, metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
         """Select the dataset's metrics that remain valid if devices of the stream state their own latency.
 
-        Such a device is not a host of the dataset. So the CPU load at its end is left out, and so are round-trip times.
-        If no device states a latency, all metrics stay.
+        Such a device differs from the host that the dataset measured. So the CPU load on its side is left out, and so
+        are round-trip times. If no device states a latency, all metrics stay.
         """
-        sides = tuple(f"cpu_{side}" for side in self.ends)
+        sides = tuple(f"cpu_{side}" for side in self.devices)
         none = (*sides, "rtt_") if sides else ()
-        return {name: one for name, one in own.items() if not name.startswith(none)}
+        return {name: one for name, one in metrics.items() if not name.startswith(none)}
 
-    def beside_dataset(self, own: Mapping[str, Estimate], network_s: float) -> dict[str, Estimate]:
+    def beside_dataset(
+        self, latencies: Mapping[str, Estimate], network_s: float
+    ) -> dict[str, Estimate]:
         """Latencies of a stream with a stated latency at one end, and a dataset for the device at the other end.
 
-        The stated latency replaces the time of one of the dataset's two hosts.
+        The stated latency replaces the time of one of the dataset's two hosts, which is assumed to be half of the time
+        of both.
 
         Parameters
         ----------
-        own : mapping
+        latencies : mapping
             Latencies from the dataset [s].
         network_s : float
-            Least part of the dataset's latency that the network causes [s].
+            Least part of the latencies from the dataset that the network causes [s], not the hosts.
         """
-        found = dict(own)
-        for name, one in own.items():
+        found = dict(latencies)
+        for name, one in latencies.items():
             if one.absent:
                 continue
             if name == "latency_std_s":
@@ -221,13 +224,13 @@ class StatedTimes:
             if name.startswith("latency_") and name != "latency_std_s" and not one.absent
         }
 
-    def beside_theory(self, own: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    def beside_theory(self, metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
         """Metrics of a stream by theory, with the stated latency of one of its two devices added.
 
         The other device states no latency. It may add any time, so the latencies have no upper limit.
         """
-        found = dict(own)
-        for name, one in own.items():
+        found = dict(metrics)
+        for name, one in metrics.items():
             if not name.startswith("latency_") or math.isnan(one.low):
                 continue
             why = f"{self.why}; {one.why}"
@@ -243,7 +246,7 @@ class StatedTimes:
 
         The estimate is absent if the device states no core time.
         """
-        for side, device in self.ends.items():
+        for side, device in self.devices.items():
             metric = f"cpu_{side}_cores"
             if device.core_time_s is None:
                 yield metric, absent(f"{device.name} states no core_time")

@@ -62,21 +62,23 @@ class Throughput:
     beside : Answers
         Answers for each stream beside the other streams.
     shares : sequence of StreamShare
-        Shares while all senders send at the rates that datasets predict (values, not interval ends).
+        Shares while all senders send at the rates that datasets predict (the values of the predictions).
     one_queue_shares : sequence of StreamShare
-        Shares as in ``shares``, but with all streams of a host in one queue if the host limits any of them.
+        Shares as in ``shares``, but if a host limits one of its streams, all its streams wait in one queue.
     most_shares : sequence of StreamShare
-        Shares as in ``one_queue_shares``, but while all senders send the most that datasets allow: at the high ends of
-        the predicted rates.
+        Shares as in ``one_queue_shares``, but while all senders send the most that datasets allow (the high ends of the
+        predictions).
     most_resources, most_allocation : SharedResources, Allocation
         Resources and allocation of ``most_shares``.
     messages_at_once : AtOnce, optional
-        All streams with messages of several frames send a message at once. ``None`` without such streams.
+        Shares and traffic if all streams with messages of several frames send a message at the same moment. ``None``
+        without such streams.
     bursts_at_once : AtOnce, optional
-        The same for streams whose producers hand over all frames of a message together, if no rate is set at the
-        sender.
+        As ``messages_at_once``, but only streams whose frames leave the sender in a burst send at the same moment: the
+        producer hands over whole messages, and no rate is set at the sender.
     held_back, by_window : arrays of bool (streams,)
-        Whether other streams hold each stream back, and whether its own TCP window limits the stream.
+        Whether each stream gets less than it requests because of other streams or gates, and whether its own TCP window
+        limits it.
     windows : Windows
         TCP windows and round-trip times without queues.
     overloaded : array of bool (resources,)
@@ -100,9 +102,9 @@ class Throughput:
     overloaded: Bools
 
     def other_shares(self, stream: int) -> tuple[StreamShare, StreamShare]:
-        """Shares of a stream in two other cases, as a pair: (``one_queue_shares``, ``most_shares``).
+        """Shares of a stream in two other cases: (``one_queue_shares``, ``most_shares``).
 
-        In the first case, all streams of a host share one queue. In the second case, all senders also send the most
+        In the first case, all streams of a host wait in one queue. In the second case, all senders also send the most
         that datasets allow.
         """
         return self.one_queue_shares[stream], self.most_shares[stream]
@@ -115,7 +117,7 @@ def throughput(
     alone: LoneAnswers,
     windows: Windows,
 ) -> Throughput:
-    """Share the resources of a system, and ask the datasets again for each stream beside the others.
+    """Share the resources of a system, and ask the datasets again about each stream, now beside the others.
 
     Parameters
     ----------
@@ -214,7 +216,7 @@ def is_burst(stream: Stream) -> bool:
 def _at_once(
     system: System, packets: Packing, chosen: Bools, shares: Sequence[StreamShare]
 ) -> AtOnce:
-    """Make the `AtOnce` of the streams in the mask ``chosen``, which send one message each at the same moment.
+    """Make the `AtOnce` for a moment at which the streams in the mask ``chosen`` send one message each.
 
     It counts the packets of their messages that come to each sink, and the bits that come to each port of a switch.
     """
@@ -249,20 +251,19 @@ def _others(
     capacity_bps: Floats,
     requested_bps: Floats,
 ) -> dict[str, Floats]:
-    """Parameters of each stream's question that describe the other streams, arrays (streams,).
+    """Parameters of each stream's question to a dataset that describe the other streams, arrays (streams,).
 
-    They are ``endpoints``, the number of senders, and ``other_goodput_bps``.
+    ``endpoints`` is the number of senders that meet, this stream included. ``other_goodput_bps`` is the goodput of the
+    other senders:
 
-    ``other_goodput_bps`` has three cases:
+    - If a resource limits the stream: its goodput alone, minus its share.
+    - If no resource limits it: the goodput of the others at its busiest resource, but at most the capacity that remains
+      beside its request.
+    - If streams without back-pressure overload a receiver: the goodput that the others offer, since the dataset's
+      answer includes the loss of all streams.
 
-    - A resource limits the stream: the stream's goodput alone, minus its share.
-    - No resource limits the stream: the others' goodput at the stream's busiest resource, at most the
-      capacity that remains beside the stream's request.
-    - Lossy streams meet at a receiver: the goodput that the others offer, since the dataset's answer includes the loss
-      of all streams.
-
-    A sink that states its latency receives all frames that come. So if no resource limits a stream to such
-    a sink, the other streams do not count.
+    A sink that states its latency receives all frames that come. So if no resource limits a stream to such a sink, the
+    question describes no others: one sender, and 0 b/s.
     """
     # busiest port or interface that each stream shares; the last one if several are equally busy
     path = shared.flows.path

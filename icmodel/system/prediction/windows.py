@@ -81,10 +81,10 @@ class StreamWindow:
         return cls(stream, float(size_bytes), float(round_trip_s) / 2, limits)
 
     def overfull(self, latency: Estimate) -> str:
-        """Reason why waits in queues may fill the window; empty if the window has room for all that is sent.
+        """Reason why the TCP window may be full; empty if it has room for all that is sent.
 
-        The window has room if it holds the bytes sent during a mean latency plus the time of an
-        acknowledgement (Little's law).
+        Waits in queues lengthen a round trip, so more unacknowledged bytes are in flight. The window has room if it
+        holds the bytes sent during a mean latency plus the time of an acknowledgement (Little's law).
 
         Parameters
         ----------
@@ -117,13 +117,13 @@ class StreamWindow:
         return math.ceil(made.message_bytes / self.size_bytes)
 
     def holds(self, bound_s: float | None) -> bool:
-        """Whether the window holds all that the sender has in flight until an acknowledgement comes back.
+        """Whether the window holds all data that the sender has in flight until an acknowledgement comes back.
 
         Parameters
         ----------
         bound_s : float, optional
-            Greatest latency of a frame [s]. If unknown, the window must hold one hand-over of data: a frame, or a
-            message whose frames are sent at once.
+            Greatest latency of a frame [s]. Without it, the window only has to hold the data that the producer hands
+            over together: a frame, or a message whose frames are sent at once.
         """
         made = self.stream.producer
         unacknowledged_s = 0.0 if bound_s is None else bound_s + self.return_s
