@@ -117,5 +117,5 @@ def test_damaged_choices_are_reported_in_a_sentence(
 def test_interfaces_of_a_device_with_several_neighbours_cannot_be_chosen() -> None:
     file = load_open("motion-control")
     given = Choices.model_validate({"devices": {"controller": {"interfaces": [2]}}})
-    with pytest.raises(NetworkError, match="is an end of 2"):
+    with pytest.raises(NetworkError, match="is named in 2"):
         parameters(file.document, given)

@@ -1,4 +1,4 @@
-"""Choices of a search for designs: variants of each table of streams, and networks.
+"""Choices of a search for designs: variants of each ``[[streams]]`` table of a system file, and networks.
 
 A variant is a choice of protocol, payload, rate, cores and priority. A network is a choice of one option for each
 parameter of devices, switches and links, such as a link's rate.
@@ -39,7 +39,7 @@ MOST_PAYLOAD_BYTES = 65_535
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Variant of a table of streams: one choice of protocol, payload, rate, cores and priority.
+    """Variant of a ``[[streams]]`` table: one choice of protocol, payload, rate, cores and priority.
 
     If payload or rate is ``None``, the traffic source determines it.
     """
@@ -76,14 +76,14 @@ class Variant:
         return self.protocol, payload, rate, cores, self.priority
 
     def apply(self, table: Streams) -> Streams:
-        """Copy a table of streams with the protocol, payload, rate, cores and priority of this variant."""
+        """Copy a ``[[streams]]`` table with the protocol, payload, rate, cores and priority of this variant."""
         return table.model_copy(update=asdict(self))
 
 
 def variants(
     table: Streams, choices: StreamChoices, system: System, models: Models
 ) -> tuple[Variant, ...]:
-    """List all variants of a table of streams in a network, the file's own first.
+    """List all variants of a ``[[streams]]`` table in a network, the file's own first.
 
     Payloads that the protocol cannot carry, and priorities that a port on the route never serves, are left out.
     """
@@ -228,7 +228,8 @@ def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Ne
 def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, ...]:
     """List the parameters of the network for which the file gives choices, sorted by name.
 
-    The first option of a parameter is the file's own; it is ``None`` if tables of the same name have different values.
+    The first option of a parameter is the file's own value. It is ``None`` if several tables have the parameter's name
+    and different values.
     """
     found = []
     for part, labels in SETTINGS.items():
@@ -246,8 +247,8 @@ def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, .
             links = [link for link in document.links if name in link.between]
             if len(links) != 1:
                 raise NetworkError(
-                    f"[choices] varies the interfaces of {name}, which must be an end of exactly one [[links]] table, "
-                    f"but is an end of {len(links)}: remove this choice, or name {name} in exactly one table"
+                    f"[choices] varies the interfaces of {name}, which must be named in exactly one [[links]] table, "
+                    f"but is named in {len(links)}: remove this choice, or name {name} in exactly one table"
                 )
             options = _options(links[0].parallel, device.interfaces)
             found.append(Parameter(f"{name}.interfaces", options, _cabling(links[0])))
@@ -262,7 +263,10 @@ def _options(own: object, chosen: tuple[object, ...]) -> tuple[object, ...]:
 
 
 def _cabling(link: Links) -> Change:
-    """Make a function that changes a link's number of parallel cables, and the interfaces of devices at both ends."""
+    """Make a function that changes a link's number of parallel cables.
+
+    It changes the number of interfaces of the devices at both ends by as many.
+    """
 
     def change(document: SystemDocument, count: object) -> SystemDocument:
         assert isinstance(count, int)

@@ -83,10 +83,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
-    """Search space of a system file: its networks, tables of streams with variants, and scores of designs.
+    """Search space of a system file: its networks, ``[[streams]]`` tables with variants, and scores of designs.
 
-    ``names`` are the names of the tables of streams. ``loads[network][table]`` has the scores of the table's variants
-    in a network, such as the loads of resources.
+    ``names`` are the names of the ``[[streams]]`` tables. ``loads[network][table]`` has the scores of the table's
+    variants in a network, such as the loads of resources.
     """
 
     file: OpenSystem
@@ -105,7 +105,7 @@ class SearchSpace:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Design of a system: index of a network, and for each table of streams the index of a variant."""
+    """Design of a system: index of a network, and for each ``[[streams]]`` table the index of a variant."""
 
     space: SearchSpace
     network: int
@@ -240,18 +240,20 @@ def _count(picks: Sequence[Picks]) -> int:
 
 
 def _within_limit(left: Sequence[Picks], most: int) -> tuple[list[list[Picks]], int | None]:
-    """Pick at most ``most`` designs: those that change the fewest ``[[streams]]`` tables of the system file.
+    """Pick at most ``most`` designs: those that differ from the file in the fewest ``[[streams]]`` tables.
 
-    A network has several tables of streams, and a design has one variant for each table. The limit ``most`` counts the
-    designs of all networks together. Designs that change at most one of several tables are always picked, even if there
-    are more than ``most``.
+    A design has one variant for each table of streams. Designs are added as long as all networks together have at most
+    ``most`` of them: first the file's own variants, then designs with one changed table, then with two, and so on.
+    Designs with one changed table are always picked, even if they are more than ``most``. But if the file has only one
+    table, only its own variants are picked.
 
     Returns
     -------
     picks : list
-        For each network, the picked sets of designs.
+        For each network, the picked sets of designs. A set has the indices of the picked variants for each table; its
+        designs are all combinations.
     tables : int or None
-        Number of tables that a picked design may change; ``None`` if all designs are picked.
+        Greatest number of changed tables in a picked design; ``None`` if all designs are picked.
     """
     if _count(left) <= most:
         return [[pick] for pick in left], None

@@ -81,7 +81,7 @@ def recommend(
     variant : str, optional
         Variant of the model; by default, each dataset's default variant.
     cache : bool
-        Keep fits of ``hybrid`` in the user's cache folder.
+        Keep fits of the variant ``hybrid`` in the user's cache folder.
     most : int
         Greatest number of scored designs. If there are more, the designs closest to the file's own are scored.
     watch : callable, optional
@@ -242,10 +242,10 @@ class Checks:
     def predict_front(self, left: Ints, verdict: str, most: int) -> int:
         """Predict in full the designs on a Pareto front, and return how many of the front were not predicted.
 
-        The front is that of the designs with the indices ``left``. Up to ``most`` of its designs are predicted. If the
-        verdict on some of them is worse than ``verdict``, these are dropped, and the front of the remaining designs is
-        predicted in the same way. This repeats until no design is dropped, or until ``most`` + `TRIES` designs were
-        predicted over all fronts. The returned number is that of the last front.
+        ``left`` has the indices of the designs that are left in the search. Up to ``most`` designs on their Pareto
+        front are predicted. Predicted designs with a worse verdict than ``verdict`` are dropped, and the front of the
+        other designs is predicted in the same way. This repeats until no design is dropped, or until ``most`` + `TRIES`
+        designs were predicted over all fronts. The returned number is that of the last front.
         """
         objectives = rounded(self.space.scores.objectives)
         tries = most + TRIES
@@ -268,8 +268,8 @@ class Checks:
     def predict_nearest(self) -> None:
         """Predict designs in full, by ascending number of differences from the file, until one meets all requirements.
 
-        Further designs with as few differences are also predicted, until `MOST_MENDS` designs meet all requirements.
-        At most `MOST_MENDS` + `TRIES` designs are predicted.
+        All designs with the same number of differences as the first such design are also predicted, until `MOST_MENDS`
+        designs meet all requirements. At most `MOST_MENDS` + `TRIES` designs are predicted.
         """
         scores = self.space.scores
         left = np.flatnonzero(scores.outcomes == MET_ALONE)

@@ -237,7 +237,7 @@ class TableLoads:
 
 @dataclass(frozen=True, slots=True)
 class TableVariants:
-    """Table of streams in a network, with the variants (choices) of the table."""
+    """A ``[[streams]]`` table of the system file in one network, with the variants (choices) of the table."""
 
     network: Network
     table: Streams

@@ -356,10 +356,10 @@ def _time(value: float | str, derived: Derivations) -> Fraction:
 
 
 def reference(value: float | str | None) -> tuple[Place, ...]:
-    """Return the keys of the file that determine a derived number with a name such as ``response.interconnect_s``.
+    """Return the keys of the file that determine a derived number, such as ``response.interconnect_s``.
 
-    If one of these keys is wrong, the number cannot be derived, and only the wrong key is reported. The result is empty
-    if ``value`` is a number instead of a name.
+    If one of these keys is wrong, the number cannot be computed, and only the wrong key is reported. The result is
+    empty if ``value`` is a number instead of a name.
     """
     if not isinstance(value, str):
         return ()
@@ -431,8 +431,8 @@ def arriving_goodput(stream: str, derived: Derivations) -> Derivation:
 def produced_bps(stream: Stream, derived: Derivations) -> float:
     """Return the produced goodput that must arrive on one stream or connection, as a mean over time [b/s].
 
-    If the network carries less than this goodput, the queue of the sender grows without limit. Samples are sent once
-    per ``cycle``. Without this key, the file does not state how often they are taken, and the result is 0.
+    If the network carries less than this goodput, the queue of the sender grows without limit. For a stream of samples
+    without the key ``cycle``, the result is 0: the file does not state how often samples are sent.
     """
     if isinstance(stream, SampleStream):
         goodput = (

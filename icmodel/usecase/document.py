@@ -55,8 +55,9 @@ _QUANTILE = re.compile(r"latency_p[0-9]+_s")
 class Device(Document):
     """A kind of device: the number of these devices, and the streams that each one sends and receives.
 
-    Without ``interfaces``, a device has as many interfaces as its streams need. ``app_send`` and ``app_recv`` state the
-    application's core time per frame of a stream. The keys ``..._per_byte`` add a core time per byte.
+    Without ``interfaces``, a device has as many interfaces as its streams need. ``app_send`` and ``app_recv`` map a
+    stream to the core time that the application takes to send or receive one of its frames. The keys ``..._per_byte``
+    add a core time per byte.
     """
 
     name: Slug
@@ -379,7 +380,8 @@ class UseCase(Document):
     def _used_names(self) -> Iterator[tuple[str, str, Place, str]]:
         """Yield each use of a name in the file.
 
-        A use is (its description in words, the name, its path of keys, the list of the file that must define the name).
+        Each use is a tuple of four: description in words, name, path of keys in the file, and list of the file that
+        must define the name, such as ``streams``.
         """
         yield "default_candidate", self.default_candidate, ("default_candidate",), "candidates"
         for i, device in enumerate(self.devices):
@@ -414,7 +416,7 @@ class UseCase(Document):
             yield "minimise", name, ("minimise", i), "minimise"
 
     def _missing_senders(self) -> Iterator[Fault]:
-        """Yield a mistake for each device that sends or receives more streams of one name than there are in all."""
+        """Yield a mistake for each device that sends or receives more streams of one name than there are sources."""
         for i, device in enumerate(self.devices):
             for verb, handled in (("sends", device.sends), ("receives", device.receives)):
                 for name, n in handled.items():
@@ -435,8 +437,8 @@ class UseCase(Document):
     def _crowded(self) -> Iterator[Fault]:
         """Yield a mistake for each scenario whose ``endpoints`` is too small.
 
-        ``endpoints`` states how many streams meet at an interface. It is too small if more streams arrive at the
-        interfaces of a receiving device.
+        ``endpoints`` states how many streams meet at an interface. It is too small if a device receives more streams
+        per interface than that.
         """
         received = [(one, *pair) for one in self.devices for pair in one.receives.items()]
         for i, candidate in enumerate(self.candidates):
@@ -499,7 +501,7 @@ class UseCase(Document):
         return next(stream for stream in self.streams if stream.name == name)
 
     def sources(self, name: str) -> int:
-        """Return the number of sources of a stream, each of which sends at the same time, such as one camera.
+        """Return the number of sources of a stream, such as cameras; all sources send at the same time.
 
         The number is ``count`` of the stream, if given. Otherwise it is the sum over all sending devices, or 1 if no
         device sends the stream.
@@ -546,6 +548,6 @@ class UseCase(Document):
             verb = "sends" if sending else "receives"
             raise ValueError(
                 f"the requirement {limit.name!r} is for the stream {name!r} at {device.name}, but {name!r} is not "
-                f"among the streams that {device.name} {verb}: add the stream to {verb}, or remove device"
+                f"among the streams that {device.name} {verb}: add the stream to {verb}, or remove the key device"
             )
         return self.connections(name, handled[name])

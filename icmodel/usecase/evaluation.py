@@ -73,9 +73,9 @@ def evaluate(
     candidate : str, optional
         Candidate whose outcome is the verdict; by default ``default_candidate`` of the use case.
     strict : bool
-        Whether a requirement met on assumed or extrapolated rows counts as undecided.
+        Whether a requirement met on assumed or extrapolated rows of the dataset counts as undecided.
     cache : bool
-        Keep fits of ``hybrid`` in the user's cache folder.
+        Keep fits of the variant ``hybrid`` in the user's cache folder.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def judge_candidates(
     derived : mapping of Derivation
         Numbers that follow from the use case, as `derive` returns them.
     strict : bool
-        Whether a requirement met on assumed or extrapolated rows counts as undecided.
+        Whether a requirement met on assumed or extrapolated rows of the dataset counts as undecided.
     brief : bool
         Whether to predict only the metrics that a requirement limits, which takes a tenth of the time. The results then
         lack readings (alternative interpretations of requirements) and remedies for a missed goodput.
@@ -354,10 +354,10 @@ class _CandidatePrediction:
     def as_produced(
         self, prediction: Prediction, stream: str
     ) -> tuple[Prediction, tuple[str, ...]]:
-        """Limit the predicted goodput of a stream to the goodput that it produces; also return notes on this.
+        """Limit the predicted goodput of a stream to the goodput that it produces; also return a note on this, if any.
 
-        If the candidate states a frame rate that could carry more than the stream produces, a note says so. Predictions
-        for streams of samples stay unchanged: they hold while the samples are sent, not on average.
+        If the candidate states a frame rate that could carry more than the stream produces, the note says so.
+        Predictions for streams of samples are not limited: they hold while the samples are sent, not on average.
         """
         produced = needed_goodput(stream, self.derived)
         asked_bps = prediction.scenario.requested_goodput_bps

@@ -14,9 +14,9 @@ from icmodel.usecase.document import SCHEMA_VERSION, UseCase
 
 
 def placeholders(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return valid values by key, which replace wrong or missing values so that the rest of a file can be checked.
+    """Return valid values by key, to replace wrong or missing values of a file, so that the rest can be checked.
 
-    ``given`` is the document of the file.
+    ``given`` is the parsed TOML file.
     """
     candidates = given.get("candidates")
     tables = candidates if isinstance(candidates, list) else []

@@ -87,8 +87,9 @@ def _others_bps(stream: str, load: Load, derived: Derivations) -> float:
 class SharedInterface:
     """Busiest interface on a stream's path.
 
-    ``endpoints`` is the number of all streams at the interface. ``load`` maps the name of a stream to the number of
-    equal streams with this name. ``other_goodput_bps`` is the goodput of all other streams there [b/s].
+    ``endpoints`` is the number of all streams that meet there. ``load`` maps the name of a stream to the number of
+    streams with this name. ``other_goodput_bps`` is the goodput of all streams there except the stream in question
+    [b/s].
     """
 
     endpoints: int
@@ -99,7 +100,7 @@ class SharedInterface:
     def is_full(self, capacities_bps: Mapping[str, Fraction], derived: Derivations) -> bool:
         """Whether the streams need more goodput than the interface carries; streams of unknown capacity do not count.
 
-        If they do, frames of all streams wait in the queue of the interface, even of a stream with enough goodput.
+        Then frames of all streams wait in the queue of the interface, even those of a stream that gets enough goodput.
         """
         parts = (
             n * needed_goodput(name, derived).value / float(capacities_bps[name])
@@ -146,7 +147,7 @@ def interfaces(
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Streams of one name at a device: their number, and the size of each as `_pieces` computes it."""
+    """Streams of one name at a device: their number, and the size of each (goodput, or fraction of an interface)."""
 
     stream: str
     number: int
@@ -159,7 +160,7 @@ def _pieces(
     capacities_bps: Mapping[str, Fraction],
     derived: Derivations,
 ) -> list[_Piece]:
-    """Return the streams that a device handles, the largest first.
+    """Return the streams that a device sends or receives, the largest first.
 
     The size of a stream is its needed goodput divided by its greatest goodput over one interface (``capacities_bps``).
     If this capacity is unknown for one of the streams, all sizes are needed goodputs [b/s].
@@ -181,8 +182,8 @@ def _needed_interfaces(
 ) -> Derivation | None:
     """Return the number of interfaces that one device needs for sending or for receiving, whichever is more.
 
-    A direction counts if it has several streams, and the greatest goodput of each over one interface is known. If no
-    direction counts, the result is ``None``.
+    Each of the two directions counts only if it has several streams, and if the greatest goodput of each over one
+    interface is known. If neither direction counts, the result is ``None``.
     """
     counts = {
         verb: _count(_packed(handled, Fraction(1)))
@@ -269,9 +270,9 @@ def capacities_alone(answers: Mapping[str, Answer]) -> dict[str, Fraction]:
 
 
 def own_bounds(prediction: Prediction | None) -> list[float]:
-    """Return the limits that the wire and the benchmarks set for a stream's goodput [b/s].
+    """Return two limits of a stream's goodput [b/s]: what its line carries, and the most that benchmarks reached.
 
-    These limits do not depend on the requested rate or on other streams. The result is empty without a predicted
+    These limits depend neither on the requested rate nor on other streams. The result is empty without a predicted
     goodput.
     """
     if prediction is None or prediction.metrics["goodput_bps"].absent:

@@ -60,7 +60,7 @@ class JudgingMode:
     Parameters
     ----------
     strict : bool
-        Whether a requirement met on assumed or extrapolated rows counts as undecided.
+        Whether a requirement met on assumed or extrapolated rows of the dataset counts as undecided.
     brief : bool
         Whether to skip the search for remedies of a missed goodput.
     """

@@ -52,7 +52,7 @@ class Evaluation:
     derivations : tuple of Derivation
         Numbers that follow from the use case alone, in SI units.
     strict : bool
-        Whether a requirement met on assumed or extrapolated rows counts as undecided.
+        Whether a requirement met on assumed or extrapolated rows of the dataset counts as undecided.
     notes : tuple of str
         Remarks on the whole evaluation, for example that a system of the same name uses other rates.
     file : SourceFile, optional
