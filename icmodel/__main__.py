@@ -34,7 +34,7 @@ def report_uncaught(
 
 
 def interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
-    """Repeat a KeyboardInterrupt that Python ignored, because Ctrl-C came during a destructor (``__del__``).
+    """Repeat a KeyboardInterrupt that Python ignored, e.g. because Ctrl-C came during a destructor (``__del__``).
 
     Python would ignore an exception raised in this function too. So a timer raises the interrupt after `RETRY_S`.
     """

@@ -287,7 +287,7 @@ def _scaled(
     steps: tuple[tuple[int, str], ...] = _NO_STEPS,
     infinite: str = "∞",
 ) -> str:
-    """Format a value in a unit with the largest prefix (``k``, ``M`` ...) that leaves at least 1 before the point.
+    """Format a value in a unit with the largest prefix (``k``, ``M`` ...) with which the number is at least 1.
 
     The value is rounded to significant digits and has no trailing zeros.
     """

@@ -98,7 +98,7 @@ class MeasuredLink:
 
 
 def measured_links(data: Dataset) -> Iterator[MeasuredLink]:
-    """Yield every link on which a dataset was measured; each further link belongs to one value of an option."""
+    """Yield every link on which a dataset was measured; each link after the first belongs to a value of an option."""
     chosen: list[dict[str, str]] = [{}]
     chosen += [
         {axis: value} for axis, value in data.fabrics if value != data.option_defaults.get(axis)

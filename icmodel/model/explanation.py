@@ -116,7 +116,7 @@ class Explanation:
 
     @property
     def bounds(self) -> Mapping[str, float]:
-        """Upper bounds of the goodput [b/s] by name, such as ``request`` and ``wire``."""
+        """Upper bounds of the goodput [b/s] by name, such as ``request`` for the requested goodput."""
         return FrozenMapping(dict(self.answer.law.bounds(self.query, self.flow)))
 
     @property
