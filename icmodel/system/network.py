@@ -511,7 +511,7 @@ class System:
             yield self.ports[stream.path[-1]].peer
 
     def stating_devices(self, stream: Stream) -> dict[str, Device]:
-        """Source (key ``send``) and sink (key ``recv``) of a stream, without devices that state no latency."""
+        """Map ``send`` to a stream's source and ``recv`` to its sink; a device without a stated latency is left out."""
         devices = {side: self.devices[getattr(stream, end)] for end, side in SIDES}
         return {side: device for side, device in devices.items() if device.latency_s is not None}
 

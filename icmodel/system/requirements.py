@@ -89,9 +89,8 @@ def stream_requirements(
 ) -> tuple[StreamRequirement, ...]:
     """Requirements of a system: those of its use case, then those of its document; all limits in SI units.
 
-    Both state a limit as a quantity with its unit, or as the name of a derived number. The number follows from
-    the use case or from the source of a stream, such as ``picture.goodput_bps``, ``picture.period_s`` or
-    ``picture.message_bytes``.
+    A limit is a quantity with its unit, or the name of a derived number. Such a number follows from the use case or
+    from the traffic source of a stream: ``picture.goodput_bps``, ``picture.period_s`` or ``picture.message_bytes``.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class Topology:
     _steps: dict[str, tuple[tuple[str, float], ...]] = field(default_factory=dict)
 
     def route(self, source: str, sink: str) -> Route | None:
-        """Route over switches with the fewest hops, then the least delay; ``None`` if no route exists."""
+        """Route over switches with the fewest hops, and among these with the least delay; ``None`` without a route."""
         if sink in self.neighbours[source]:
             return (source, sink)
         best: tuple[int, float] | None = None

@@ -79,7 +79,7 @@ class Producer:
 
     @property
     def needed_bps(self) -> float:
-        """Goodput at which a message crosses the network before its deadline [b/s]."""
+        """Least goodput with which a message crosses the network in time [b/s]: message size divided by `due_s`."""
         return self.message_bytes * 8 / self.due_s
 
 

@@ -310,8 +310,8 @@ class StageArrivals:
     Parameters
     ----------
     look_back
-        Number of servers before a stage, counted towards the sources, at which packets on one link get an additional
-        bound: the joint output of the server. 0: no such bound.
+        How many servers back, from a stage towards the sources, the joint output of a server is computed as an
+        additional bound for the traffic over one link. 0: not at all.
     """
 
     def __init__(self, look_back: int) -> None:

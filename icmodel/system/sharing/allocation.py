@@ -207,7 +207,7 @@ def allocate(flows: Flows, resources: Resources) -> Allocation:
 
     The classes of a port share its rate. The share of a class depends on the loads of the other classes, so the shares
     are computed in rounds, until the rate available to each class stops changing. If the rates still change after
-    `CLASS_ROUNDS` rounds, the last loads are scaled to the rate of the port.
+    `CLASS_ROUNDS` rounds, the classes of each port get their loads of the last round, reduced so that they fit the port.
     """
     capacity = resources.capacity
     found = _allocate_apart(flows, capacity)
@@ -480,9 +480,9 @@ def usable_windows(
     """Shorten the windows of gates to the times that whole packets use.
 
     A packet begins only if it ends before the gate of its class closes (IEEE 802.1Q-2022 §8.6.8.4). Adjacent
-    windows in which a class is open count as one. A class whose shortest packet does not fit is left out. If only
-    one class sends in a window, or all packets in the window have one size, the window is cut to the whole packets
-    that fit.
+    windows in which the gate of a class is open count as one. A class whose shortest packet does not fit is left out.
+    If only one class sends in a window, or all packets in the window have one size, the window is cut to the whole
+    packets that fit. The rest of its time becomes a window with no open gate.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ class Curve:
     peak_bps : float
         Rate of the previous link [b/s].
     burst_bits, rate_bps : float
-        Burst [b] and average rate of the flow [b/s].
+        Burst [b] and average rate [b/s] of the flow.
     """
 
     link: str

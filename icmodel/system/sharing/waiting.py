@@ -398,13 +398,13 @@ def _variance_ratio(
     powers = np.round(np.log(np.where(frame_s > 0, frame_s, 1.0)) / step)
     rounded_s = np.where(frame_s > 0, np.exp(powers * step), 0.0)
     for own_s in np.unique(rounded_s[here]):
-        after = at.others(np.where(urgent, _square(at, arrival_s, own_s), 0.0))
+        after = at.others(np.where(urgent, _added_variance_s2(at, arrival_s, own_s), 0.0))
         same = here & (rounded_s == own_s) & (before > 0)
         ratio[same] = (after / np.where(before > 0, before, 1.0))[same]
     return ratio
 
 
-def _square(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
+def _added_variance_s2(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
     """Variance that each entry (stream at a port) adds to the wait of another stream's frame [s²], array (entries,).
 
     If a burst of the entry begins a time s after this frame, the frame's last packet waits x(s) longer [s]. The added
