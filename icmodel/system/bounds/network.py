@@ -26,8 +26,8 @@ class Server:
     ----------
     service
         Strict service curve for all flows together. For a port: rate-latency curve with the line rate as rate, and
-        the longest pause before the port sends as latency. A rate and a latency that held for every measured packet
-        may also be used; the bounds are then no stronger than the measurements.
+        the longest pause before the port sends as latency. Rate and latency may also come from measurements, if they
+        held for every measured packet; the bounds then hold only as far as the measurements.
     scheduler
         Order of service; first come, first served by default.
     line_rate_bps

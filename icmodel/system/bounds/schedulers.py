@@ -197,13 +197,16 @@ Slopes = Mapping[int, float]
 def credit_based_service(
     slopes_bps: Slopes, line: ServiceCurve, own: int, traffic: Traffic
 ) -> ServiceCurve:
-    """Service curve of a class at a credit-based shaper; classes without an idle slope are sent by priority.
+    """Service curve of a class at a credit-based shaper (IEEE 802.1Q-2018 §8.6.8.2, 802.1Qav).
 
-    IEEE 802.1Q-2018 §8.6.8.2 (802.1Qav): a shaped class may send while its credit is not negative.
-    Its credit rises at idleSlope while frames wait, or while the credit is negative. It falls at
-    sendSlope = idleSlope - line rate while a frame is sent. Positive credit is lost when no frame waits.
-    So a class sends ``idleSlope * t`` within t, less the rise of its credit. Its credit is at least
-    ``sendSlope * longest packet / line rate``.
+    A shaped class (a class with an idle slope) may send while its credit is not negative. Its credit rises at
+    idleSlope while frames wait, or while the credit is negative. It falls at sendSlope = idleSlope - line rate while a
+    frame is sent. Positive credit is lost when no frame waits. So a class sends ``idleSlope * t`` within t, less the
+    rise of its credit. Its service curve has the rate idleSlope and the latency ``c_max / idleSlope``, where c_max is
+    its greatest credit. Its least credit is ``c_min = sendSlope * longest packet / line rate``.
+
+    Classes without an idle slope are sent by priority: each gets the service that higher classes leave, less one
+    longest packet of lower classes.
 
     The greatest credit c_max follows from the longest time in which other classes keep a waiting class from sending.
     This time begins with a packet of a lower class (or a pause of the line) that started while no higher class had
@@ -215,9 +218,8 @@ def credit_based_service(
 
     Without b and r, c_max is the bound of Daigmorte, Boyer and Zhao (*Modelling in network calculus a
     TSN architecture mixing Time-Triggered, Credit Based Shaper and Best-Effort queues*, 2018; cited
-    as H-bounds in arXiv 1901.04957, §III). The curve of a shaped class has the rate idleSlope and the latency
-    ``c_max / idleSlope``. If the class and higher classes together may request more than C, the class is guaranteed
-    no service.
+    as H-bounds in arXiv 1901.04957, §III). If the class and higher classes together may request more than C, the class
+    is guaranteed no service.
     """
     if own in slopes_bps:
         slope, credit = slopes_bps[own], _max_credit_bits(slopes_bps, line, own, traffic)
