@@ -905,7 +905,7 @@ def test_a_part_is_not_kept(
     own: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["validate", str(own), "--keep", *words]) == 2
-    assert "--keep stores all metrics" in capsys.readouterr().err
+    assert "--keep stores the coverage of all metrics" in capsys.readouterr().err
     assert not (own / FILE).exists()
 
 

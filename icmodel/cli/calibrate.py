@@ -254,7 +254,10 @@ def percent_text(ratio: float) -> str:
 
 
 def probe_section(probe: Probe) -> Section:
-    """Return a section with path and version of icprobe, and the limits that its self-check measured."""
+    """Return a section with path and version of icprobe, and the results of its self-check.
+
+    The self-check measures the limits of icprobe on this host, such as clock resolution and greatest send rate.
+    """
     rows = [("path", str(probe.path)), ("version", probe.version)]
     for name, value in probe.instrument.items():
         try:
@@ -266,7 +269,10 @@ def probe_section(probe: Probe) -> Section:
 
 
 def probe_document(probe: Probe) -> dict[str, object]:
-    """Return the result of a check of icprobe as JSON: path, version, and limits that the self-check measured."""
+    """Return the result of a check of icprobe as JSON: path, version, and results of its self-check.
+
+    The self-check measures the limits of icprobe on this host, such as clock resolution and greatest send rate.
+    """
     return {
         "schema_version": 1,
         "probe": {"path": str(probe.path), "version": probe.version},

@@ -168,13 +168,13 @@ def expand_options(kind: type, name: str) -> Callable[[Command], Command]:
     return decorate
 
 
-def option_of(of: Field[Any]) -> Any:
+def option_of(one: Field[Any]) -> Any:
     """Make the command-line option of a dataclass field; `option_field` makes such a field."""
-    words = of.metadata
-    name, text = words["name"] or of.name.replace("_", "-"), words["description"]
+    words = one.metadata
+    name, text = words["name"] or one.name.replace("_", "-"), words["description"]
     if not words["metavar"]:
         return typer.Option(f"--{name}", help=text)
-    shown = words["shown"] or str(of.default or "")
+    shown = words["shown"] or str(one.default or "")
     return option(name, words["metavar"], text, shown, **words["more"])
 
 

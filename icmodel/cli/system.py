@@ -63,7 +63,7 @@ OtherFile = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="File to import: JSON of Saihu or networkx, or physical XML of Saihu.",
+        help="File to import: JSON of Saihu or networkx, or XML of Saihu (physical network).",
     ),
 ]
 NewName = Annotated[

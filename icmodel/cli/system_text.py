@@ -156,7 +156,10 @@ def requirements_body(
 
 
 def parts_text(judged: Judged) -> str:
-    """Return the parts of the latency bound that decided a verdict: ``: network 6 µs, hosts 450 µs``."""
+    """Return the parts of a latency bound as text: ``: network 6 µs, hosts 450 µs``.
+
+    If no bound decided the verdict, the text is empty.
+    """
     if not judged.by_bound:
         return ""
     parts = {name.removesuffix("_s"): part for name, part in judged.parts.items()}

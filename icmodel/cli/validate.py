@@ -156,7 +156,7 @@ def validate_rows(
     masthead = head.masthead(output)
     if keep and (choice.runs is not None or choice.metric):
         raise ScenarioError(
-            "--keep stores all metrics of the dataset's own rows: leave --runs and --metric out"
+            "--keep stores the coverage of all metrics, on the dataset's own rows: leave --runs and --metric out"
         )
     options, data = choice.options(), load(name)
     with client_of(cluster) as client, progress_bar("folds") as progress:

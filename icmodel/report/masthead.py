@@ -49,7 +49,7 @@ class Masthead:
     accent : str
         Accent colour, used for lines, in the form ``#0b5cad``.
     template : str
-        Name of the template file, for the command that repeats the report.
+        Name of the template file, printed in the command line that makes the report again.
 
     Examples
     --------

@@ -91,7 +91,7 @@ def metric_plot(
 
 
 def is_fastest(metric: str, over: str) -> bool:
-    """Whether a plot shows values at unlimited offered load in place of the requested load."""
+    """Whether a plot shows values at unlimited offered load: true for goodput and rates, unless the x axis is the load."""
     return metric in FASTEST and over != "load"
 
 
@@ -142,7 +142,7 @@ class Profile:
         return tuple(step for step in self.steps if known(step.prediction, metric))
 
     def points(self, metric: str) -> tuple[Point, ...]:
-        """Return the dataset rows of a metric behind the predictions, in the dataset's order."""
+        """Return the dataset rows from which a metric was predicted along the axis, in the dataset's order."""
         lines = {
             row.line for step in self.steps for row in step.prediction.rows if row.metric == metric
         }
@@ -225,9 +225,10 @@ def _payloads(model: Model, scenario: Scenario) -> list[float]:
 
 
 def _loads(model: Model, here: Prediction) -> list[float]:
-    """Return the loads to plot [b/s]: evenly spaced, of dataset rows, the request, and the start of overload.
+    """Return the loads to plot [b/s]. They are evenly spaced up to the right end of the axis.
 
-    If the request is too small for a linear axis, loads on a log scale are added, from a third of the request on.
+    The loads of the dataset rows, the request, and the load at which overload starts are added. If the request is too
+    small for a linear axis, loads on a log scale are added as well, from a third of the request on.
     """
     last = greatest_load_bps(model, here)
     loads = {last * (step + 1) / STEPS for step in range(STEPS)} | {last / (8 * STEPS)}

@@ -318,12 +318,14 @@ class Layout:
 def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> Layout:
     """Place boxes in columns and rows, and route the cables between them.
 
-    The columns follow from hops. A forwarding box, such as a switch, has several neighbours. The first column of
-    forwarding boxes is one end of the system, the next column is one hop away from it, and so on. A box with a single
-    neighbour, such as a device, stands beside this neighbour: on its left if the neighbour is in the first column of
-    forwarding boxes, otherwise on its right. If only one box forwards, senders are on its left, and receivers on its
-    right. So a cable joins boxes of one column or of neighbouring columns, and crosses no box (except in a ring or
-    mesh). In a column, the boxes have the same order as their neighbours.
+    - Boxes with several neighbours, such as switches, are in the inner columns. The first inner column is one end of the
+      system. Each further column is one hop farther from this end.
+    - A box with a single neighbour, such as a device, is in the column beside its neighbour: on the left if the
+      neighbour is in the first inner column, otherwise on the right. If there is only one inner column, senders are on
+      its left, and receivers on its right.
+    - The boxes in a column have the same order as their neighbours.
+
+    So a cable joins boxes of one column or of neighbouring columns, and crosses no box, except in a ring or mesh.
 
     Parameters
     ----------

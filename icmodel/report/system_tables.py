@@ -135,7 +135,7 @@ def margin(one: Judged) -> str:
 def requirements(found: SystemPrediction) -> Iterator[Block]:
     """Yield a table of requirements, each with its worst stream or device.
 
-    For the requirements that are not met or undecided, a list of reasons follows.
+    A list of reasons follows, for the requirements that are undecided and for those that are not met.
     """
     groups = by_requirement(found.judged)
     if not groups:
@@ -335,7 +335,7 @@ def estimate_cell(metric: str, estimate: Estimate) -> Cell:
 
 
 def links(summary: Summary) -> Table:
-    """Make a table of the cables in the drawing, each with its busiest port, the busiest first."""
+    """Make a table of the cables in the drawing, the busiest cable first, each with its busiest port."""
     rows = []
     for one in sorted(summary.cables, key=lambda one: -one.port.asked_ratio):
         port, count = one.port, len(one.cable.links)

@@ -170,8 +170,8 @@ def _findings(
 def _judged(finding: Finding) -> Iterator[str]:
     """Yield the parts of the short text on a judged requirement: its value and its limit.
 
-    If the requirement is not met or undecided, its margin follows. The last part is then a sufficient change, or a
-    measurement that would decide.
+    If the requirement is undecided or not met, its margin follows. The last part is then a measurement that would
+    decide, or a sufficient change.
     """
     yield finding_text(finding)
     if finding.outcome != MET:
