@@ -138,7 +138,7 @@ def test_a_time_is_never_off_by_bits_for_bytes(ratio: float) -> None:
 
 def test_with_a_warm_up_more_may_arrive_than_was_sent() -> None:
     values = {"goodput_bps": 1.2e9, "sent_bps": 1e9}
-    assert list(problems(replace(made(values), limits=Limits(windows=1.5)), None)) == []
+    assert list(problems(replace(made(values), limits=Limits(most_goodput_ratio=1.5)), None)) == []
     assert list(problems(made(values), None))
 
 

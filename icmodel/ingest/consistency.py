@@ -132,7 +132,7 @@ def rate_problems(result: Result) -> Iterator[str]:
                 f"{frames.value:.6g} frames/s of {payload} B are {_rate_text(product.value)}, but the stated "
                 f"goodput is {_rate_text(goodput.value)}{hint(goodput.value, product.value, 'goodput_bps')}"
             )
-    if goodput and sent and goodput.low > result.limits.windows * sent.high:
+    if goodput and sent and goodput.low > result.limits.most_goodput_ratio * sent.high:
         yield (
             f"{_rate_text(goodput.value)} arrived, but only {_rate_text(sent.value)} were sent: sender and "
             "receiver are swapped, or one rate is in another unit"
@@ -205,7 +205,8 @@ _PORT_RATE = re.compile(
 def stated_link(text: str, link: Interconnect | None) -> Interconnect | None:
     """Return the interconnect that the user states, with a line rate if one is known.
 
-    If the user states no line rate, the greatest one that ethtool, ibstat or ibstatus printed into ``text`` is used.
+    If the user states no line rate, it is read from ``text``, the text of a result file. Such a file may also have the
+    output of ethtool, ibstat or ibstatus; the greatest link speed in this output is the line rate.
     """
     if link is not None and link.line_rate_bps is not None:
         return link
@@ -251,9 +252,9 @@ def line_rate_remarks(result: Result, link: Interconnect | None) -> Iterator[str
 def _above(
     result: Result, link: Interconnect | None, slack: float
 ) -> Iterator[tuple[str, float, float, str]]:
-    """Find the rates of a result above ``slack`` × (greatest goodput that the line rate allows).
+    """Find goodputs and sent rates of a result that exceed ``slack`` × the greatest goodput at the line rate.
 
-    Yields for each such rate its metric, value [b/s], greatest goodput [b/s], and a sentence for the message.
+    Yields four values for each such rate: its metric, the rate [b/s], the greatest goodput [b/s], and an error message.
     """
     if link is None or link.line_rate_bps is None:
         return
@@ -301,16 +302,16 @@ def _bounds(result: Result, link: Interconnect, line_rate_bps: float) -> tuple[f
 
 
 def point_of(result: Result) -> tuple[object, ...]:
-    """Return the key by which results count as repeats: labels, number of streams, hosts, and names of the metrics."""
+    """Return a key of a result: labels, number of streams, hosts, metrics. Results with equal keys are repeats."""
     kinds = tuple(sorted({number.metric for number in result.numbers}))
     return (*result.labels.place, result.streams, *result.hosts, kinds)
 
 
 def repeat_problems(results: Sequence[Result]) -> Iterator[str]:
-    """Check the repeats in one file: yield a sentence for each metric that differs too much.
+    """Check the repeats in one file: yield a sentence for each metric whose repeated values differ too much.
 
-    Results of the same point (conditions) count as repeats. Values of one metric may differ by a factor of up to
-    ``REPEATS``.
+    Results under the same conditions are repeats. The greatest value of a metric may be up to ``REPEATS`` times the
+    least.
     """
     points: dict[tuple[object, ...], list[Printed]] = defaultdict(list)
     for result in results:
@@ -379,8 +380,8 @@ class Deviation(NamedTuple):
 def remarks(results: Mapping[str, Sequence[Result]]) -> tuple[str, ...]:
     """Compare the values in several files, and write a sentence on each file that seems to have a wrong unit.
 
-    Its values differ from those in the other files by a typical factor, such as 8 for bits and bytes. If there are only
-    two files, both are named, since either may be right.
+    A file seems to have a wrong unit if its values differ from those in the other files by a typical factor, such as 8
+    for bits and bytes. If there are only two files, there is a sentence on each, since either file may be right.
     """
     kinds: dict[tuple[str, str], list[Deviation]] = defaultdict(list)
     scatter: dict[tuple[str, object], list[Deviation]] = defaultdict(list)
@@ -388,18 +389,18 @@ def remarks(results: Mapping[str, Sequence[Result]]) -> tuple[str, ...]:
         kinds[one.file, family(one.metric)].append(one)
         scatter[one.metric, one.protocol].append(one)
     sentences = []
-    for (file, of), own in kinds.items():
-        steady = []
+    for (file, metric_family), own in kinds.items():
+        clear = []
         for one in own:
             others = [other for other in scatter[one.metric, one.protocol] if other.file != file]
             is_clear = len({other.file for other in others}) < SCATTER_FILES or (
                 one.size > CLEAR * median(other.size for other in others)
             )
-            if is_clear and slip_of(one.ratio, of):
-                steady.append(one)
-        slip = _agreed_slip(own, steady, of)
+            if is_clear and slip_of(one.ratio, metric_family):
+                clear.append(one)
+        slip = _agreed_slip(own, clear, metric_family)
         if slip is not None:
-            one = steady[0]
+            one = clear[0]
             mine, theirs = (
                 units.format_quantity(one.metric, value, 4) for value in (one.value, one.expected)
             )
@@ -412,29 +413,31 @@ def remarks(results: Mapping[str, Sequence[Result]]) -> tuple[str, ...]:
 
 
 def _agreed_slip(
-    deviations: Sequence[Deviation], steady: Sequence[Deviation], of: str
+    deviations: Sequence[Deviation], clear: Sequence[Deviation], metric_family: str
 ) -> Slip | None:
-    """Find the typical unit mistake that explains the deviations of a file; ``None`` if there is none.
+    """Find the typical unit mistake that explains the deviations of a file; ``None`` if no mistake explains them.
+
+    Each deviation has a ratio: a number in the file, divided by the value expected from the other files. The median
+    ratio of the ``clear`` deviations is compared with the factors of typical mistakes. A mistake is only returned if at
+    least the share `AGREE` of all ``deviations`` have about this median ratio.
+
+    A factor of 2 may be a mistake (a whole round trip labelled as half of one), but the run may also be twice as slow.
+    It counts as a mistake only if other files have the same payloads, and no latency deviates in the unusual direction
+    (see `is_rare_trip`).
 
     Parameters
     ----------
     deviations
-        Deviations of all numbers in the file that belong to one family (bits, time or count). The ratio of a deviation
-        is the number divided by the value expected from the other files.
-    steady
-        The deviations that exceed the scatter of the other files and fit some unit mistake. Their median ratio
-        decides the mistake. At least the share `AGREE` of all ``deviations`` must have about this ratio.
-    of
-        The family.
-
-    A ratio of 2 is no sure mistake: a whole round trip may be given as half of one, or the run is twice as slow. So
-    this mistake counts only if other files have the same payloads, and all ratios have the direction of the usual
-    mistake (see `is_rare_trip`).
+        Deviations of all numbers in the file whose metrics belong to one family: bits, time or count.
+    clear
+        Those of the deviations that exceed the scatter of the other files and fit some unit mistake.
+    metric_family
+        The family of these metrics.
     """
-    if not steady:
+    if not clear:
         return None
-    middle = math.exp(median(math.log(one.ratio) for one in steady))
-    slip = slip_of(middle, of)
+    middle = math.exp(median(math.log(one.ratio) for one in clear))
+    slip = slip_of(middle, metric_family)
     if slip is None or (
         slip is ROUND_TRIP
         and not all(one.repeated and not is_rare_trip(one.metric, one.ratio) for one in deviations)
@@ -448,8 +451,8 @@ def _agreed_slip(
 def _deviations(results: Mapping[str, Sequence[Result]]) -> Iterator[Deviation]:
     """Yield each number of each file with the value that is expected from the other files.
 
-    Candidates are the values of the other files at the same payload, and the value on a line through their other
-    payloads. The candidate nearest to the number is used.
+    The expected value is the median of the other files' values at the same payload, or the value at this payload on a
+    line through their values at other payloads. If both exist, the one nearer to the number is used.
     """
     for curve, logs in _curves(results).items():
         middles = {payload: median(at.values()) for payload, at in logs.items()}
@@ -556,10 +559,10 @@ def family(metric: str) -> str:
     return COUNT if metric.endswith("_per_s") else TIME
 
 
-def slip_of(ratio: float, of: str) -> Slip | None:
+def slip_of(ratio: float, metric_family: str) -> Slip | None:
     """Find the typical unit mistake that explains a wrong value; ``None`` if no mistake explains it.
 
-    ``ratio`` is the value divided by the expected value. ``of`` is the family of the metric: bits, time or count.
+    ``ratio`` is the wrong value divided by the expected value. ``metric_family`` is bits, time or count.
 
     >>> slip_of(7.9, BITS).words
     'bits taken for bytes or bytes for bits'
@@ -567,17 +570,17 @@ def slip_of(ratio: float, of: str) -> Slip | None:
     if not 0 < ratio < math.inf:
         return None
     size = abs(math.log(ratio))
-    nearest = min(SLIPS[of], key=lambda slip: abs(size - math.log(slip.factor)))
+    nearest = min(SLIPS[metric_family], key=lambda slip: abs(size - math.log(slip.factor)))
     distance = abs(size - math.log(nearest.factor))
     return nearest if distance < min(NEAR, math.log(nearest.factor) / 3) else None
 
 
 def is_rare_trip(metric: str, ratio: float) -> bool:
-    """Whether a latency that is wrong by a factor of 2 is wrong in the unusual direction.
+    """Whether a latency that is wrong by a factor of 2 has the unusual direction: too long for a whole round trip.
 
-    ``ratio`` is the latency divided by the expected one. The usual mistake confuses half and whole round trips. Then a
-    number labelled as half or as one-way is too long, and one labelled as a whole round trip is too short. The result
-    is True if the latency deviates the other way.
+    The usual mistake is a wrong label on half or whole round trips. It makes a latency labelled as half a round trip or
+    as one-way too long, and one labelled as a whole round trip too short. The opposite deviations are unusual.
+    ``ratio`` is the latency divided by the expected latency.
     """
     return (ratio > 1) is not _is_half(metric)
 

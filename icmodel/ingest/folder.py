@@ -102,7 +102,7 @@ def write_ingested(ingested: Ingested, folder: str | Path, about: About) -> None
 
 
 def account(ingested: Ingested) -> dict[str, object]:
-    """Make the document of the file ingested.json.
+    """Make the content of the file ingested.json, a dictionary.
 
     It lists each used file with its hash, results and their numbers, and each refused file with the reason.
     """
@@ -143,7 +143,7 @@ def account(ingested: Ingested) -> dict[str, object]:
 
 
 def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
-    """Make the document of an ingested dataset's dataset.toml."""
+    """Make the content of dataset.toml for an ingested dataset, a dictionary."""
     results = [result for file in ingested.taken for result in file.results]
     tools = sorted({result.origin.tool for result in results})
     versions = sorted({f"{r.origin.tool} {r.origin.version}" for r in results if r.origin.version})
@@ -177,9 +177,10 @@ def _document(ingested: Ingested, name: str, about: About) -> dict[str, object]:
 def _link(
     results: list[Result], stated: Interconnect | None
 ) -> tuple[dict[str, object], list[str]]:
-    """Describe the interconnect of a dataset, as stated by the user or the files, or by default.
+    """Describe the interconnect of an ingested dataset for dataset.toml.
 
-    Returns the description, and sentences on the properties that are unknown.
+    Its properties come from the user, otherwise from the files, otherwise from defaults. Returns the description, and a
+    sentence on each unknown property.
     """
     kinds = {result.kind for result in results if result.kind}
     hosts = [host for result in results for host in result.hosts if host]

@@ -52,11 +52,11 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, points: Sequence[Point], at: int) -> Axis:
-        """Make an option axis, whose values are ``point.options[at]`` of the points.
+        """Make the option axis ``name`` with its meaning and default; ``points`` are the rows of the dataset.
 
-        The default is the most frequent value; of equally frequent values, the first in alphabetical order. If some
-        rows of a metric have a value and others have none, the default is empty, so that a prediction without this
-        option uses the rows without a value.
+        ``at`` is the position of the axis in ``point.options``. The default is the most frequent value; of equally
+        frequent values, the first in alphabetical order. If some rows of a metric have a value and others have none,
+        the default is empty. Then a prediction without this option uses the rows without a value.
         """
         meaning = MEANINGS.get(name, "option given by the labels")
         cells: dict[tuple[str, str], set[bool]] = defaultdict(set)
@@ -109,7 +109,7 @@ class Ingested:
         return (*dict.fromkeys(notes), *self.remarks)
 
     def in_words(self, words: Callable[[str], str]) -> Ingested:
-        """Return a copy with other words: the function ``words`` converts each note, remark and reason of a refusal."""
+        """Return a copy in which the function ``words`` has converted the text of each note, remark and reason."""
         taken = (
             replace(
                 file,
@@ -127,7 +127,7 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True)
 class UserLabels:
-    """Interconnect and labels that the user states; labels are for all files, or by file name."""
+    """Conditions that the user states: the interconnect, labels for all files, and labels by file name."""
 
     labels: Labels = field(default_factory=Labels)
     by_file: Mapping[str, Labels] = field(default_factory=dict)
@@ -246,7 +246,7 @@ def _short_names(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def _excluded(taken: Collection[Taken]) -> dict[str, str]:
-    """Find the files that contradict or repeat other files; returns the reason for excluding each of them, by file."""
+    """Return the files to exclude, each with the reason: it contradicts another file, or reports the same run as another."""
     reasons: dict[str, str] = {}
 
     # Assumed labels may put several results at one point. Exclude them if they differ too much for repeats.
@@ -331,14 +331,15 @@ def _results(
 
 
 def _placed(run: Source, reason: str) -> str:
-    """Begin a reason for refusal with the number and line of the run, if the file has several runs."""
+    """Prefix a reason for refusal with the run, such as ``run 2 at line 40``, if the file has several runs."""
     return f"{run.place}: {reason}" if run.run and not reason.startswith(run.place) else reason
 
 
 def _misfit(result: Result, own: Labels, general: Labels) -> str:
-    """Reason why the payload that the user's labels state contradicts the counts of a result; empty if it does not.
+    """Check the payload that the user states against a result's counts (bytes / messages).
 
-    ``own`` are the labels for the result's file, ``general`` those for all files.
+    Returns an error message if they contradict each other, otherwise an empty text. ``own`` are the user's labels for
+    the file of the result, and ``general`` the user's labels for all files.
     """
     payloads = result.limits.payloads
     for labels, who in ((own, OF_FILE), (general, OF_ALL)):
@@ -420,9 +421,10 @@ def _without_duplicates(results: Iterable[Result]) -> list[Result]:
 
 
 def _with_notes(results: Sequence[Result]) -> tuple[Result, ...]:
-    """Add warnings to the results of one file, if it has both directions of a link, or several results of one point.
+    """Add notes that warn the user to the results of one file.
 
-    Directions that ran at the same time slowed each other. Results of one point count as repeats, so parallel streams
+    One note warns if the file has results of both directions of a link: if both ran at the same time, they slowed each
+    other. Another note warns if several results have the same conditions: they count as repeats, so parallel streams
     must be summed first.
     """
     directions = {
@@ -480,18 +482,18 @@ class Sample(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """Kind of the number: its protocol and metric."""
+        """Protocol and metric of the number."""
         return self.result.labels.protocol, self.number.metric
 
     @property
     def test(self) -> object:
-        """Key of the run: its tool, labels and options, which sender and receiver report alike."""
+        """Key of the run, equal in the reports of its sender and receiver: tool, conditions and options."""
         return self.result.origin.tool, self.result.labels.place
 
     def axis(self, name: str) -> str:
-        """Value of ``tool``, ``streams`` or ``hosts`` for this number, as text; empty if unknown.
+        """Value of one of the option axes ``tool``, ``streams`` and ``hosts`` for this number; empty if unknown.
 
-        These option axes are added to a dataset if numbers differ in them.
+        If numbers differ in such a value, this axis is added to the dataset.
         """
         if name == "tool":
             return self.result.origin.tool
@@ -502,10 +504,10 @@ class Sample(NamedTuple):
         return named if any(hosts) else ""
 
     def option(self, name: str, kinds: Collection[Kind]) -> str:
-        """Value of the option axis ``name`` for this number; empty if the axis does not apply to the number.
+        """Value of the option axis ``name`` for this number; empty if the number has no value on this axis.
 
-        The value comes from the labels. Values of ``tool``, ``streams`` and ``hosts`` come from the result, and apply
-        only to numbers of the given ``kinds`` (pairs of protocol and metric).
+        The value comes from the labels. If the labels do not state ``tool``, ``streams`` or ``hosts``, the value of this
+        axis comes from the result, but only for numbers of the given ``kinds`` (pairs of protocol and metric).
         """
         own = self.result.labels.options.get(name)
         if own is not None:
@@ -539,10 +541,10 @@ def gather(samples: Sequence[Sample]) -> tuple[tuple[Point, ...], tuple[Axis, ..
 
 
 def _completed(samples: Sequence[Sample]) -> list[Sample]:
-    """Fill in hosts and numbers of streams that a file does not state, if the other files allow only one value.
+    """Fill in the number of streams and the host names that a file does not state, if other files show them.
 
-    The number of streams comes from reports of the same run. If a file names only one host, the other one comes from
-    files that name a pair of hosts with it.
+    The number of streams is filled in if all other reports of the same run state the same number. The second host is
+    filled in if the files name the first host together with exactly one other host.
     """
     streams: dict[object, set[int]] = defaultdict(set)
     for sample in samples:
@@ -566,10 +568,10 @@ def _completed(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _point(key: tuple[Any, ...], samples: Sequence[Sample]) -> Point:
-    """Make a point (dataset row) from all numbers of one metric that were measured under the same conditions.
+    """Make a dataset row from all numbers of one metric that were measured under the same conditions.
 
-    ``key`` has the values of the columns of points.csv from the protocol to the metric. Several numbers are repeats:
-    the point has their mean and standard deviation.
+    If there are several numbers (repeats), the row has their mean and standard deviation. ``key`` has the conditions
+    and the metric: the cells of points.csv from the column protocol to the column metric.
     """
     numbers = [sample.number for sample in samples]
     origins = [sample.result.origin for sample in samples]

@@ -26,7 +26,10 @@ _RUN = re.compile(r"#[0-9]+$")
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Labels of a result: its axes (protocol, payload, load and counts) in SI units; ``None`` if unknown.
+    """Labels of a result: the conditions under which it was measured, in SI units; ``None`` if unknown.
+
+    Conditions are the axes of a dataset (protocol, payload, load, cores, switches, endpoints, goodput of other streams)
+    and its option axes.
 
     Parameters
     ----------
@@ -86,7 +89,8 @@ def read_labels(entries: Mapping[str, object], where: str) -> Labels:
     Parameters
     ----------
     entries
-        Keys of `SPELLINGS` with their texts, and ``options`` with a text for each option axis.
+        Names of labels (the keys of `SPELLINGS`, such as ``payload``) with their texts, and ``options`` with a text for
+        each option axis.
     where
         The name of the document, for messages.
 
@@ -176,11 +180,12 @@ def _matches(name: str, pattern: str) -> bool:
 def merge(first: Labels, second: Labels, who: str) -> Labels:
     """Combine two sets of labels of one result.
 
+    ``who`` says where the labels ``second`` come from, such as "the label of the file"; the error message quotes it.
+
     Raises
     ------
     RecordError
-        If the labels contradict each other. Its message names ``who``, such as "the label of the file", as the origin
-        of ``second``.
+        If the labels contradict each other.
     """
     filled: dict[str, object] = {}
     for part in fields(Labels):

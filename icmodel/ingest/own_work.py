@@ -34,10 +34,10 @@ The sent rate is used if the tool reports no received rate.
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Core time per frame without a rate limit [s], for one payload.
+    """Times per frame of two programs at one payload, on the same hosts and without a rate limit [s].
 
-    ``program_s`` was measured with the program. ``host`` is the time that the model of the dataset predicts for the
-    same hosts with the dataset's measuring tool.
+    Both are times that one core spends on a frame. ``program_s`` is the measured time of the user's program. ``host`` is
+    the predicted time of the tool with which the dataset was measured.
     """
 
     payload_bytes: int
@@ -122,9 +122,11 @@ def own_work(over: Model, results: Dataset, end: str = SENDER) -> tuple[OwnWork,
 
 
 def _compared(over: Model, results: Dataset, protocol: str, end: str) -> Iterator[Compared]:
-    """Yield the time per frame of the program, and of the hosts without it [s], for each payload.
+    """Yield two times per frame for each payload: the program's, and that of the dataset's measuring tool.
 
-    A payload is left out if the wire limits the program, or if ``over`` (the model of the hosts) cannot answer for it.
+    The program's time follows from its goodput in ``results``, and the tool's time is predicted by the model ``over``
+    for the host ``end`` (``send`` or ``recv``). A payload is left out if the wire limits the program's goodput, or if
+    the model cannot predict it.
     """
     # Runs of the program with one sender, at an unlimited load and default options.
     rows = [
@@ -168,7 +170,9 @@ def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
     payload = np.array([float(one.payload_bytes) for one in compared])
     program = np.array([one.program_s for one in compared])
     added = (program - np.array([one.host.value for one in compared])) / program
-    unsure = np.array([(one.host.high - one.host.low) / 2 / NORMAL for one in compared]) / program
+    host_stds = (
+        np.array([(one.host.high - one.host.low) / 2 / NORMAL for one in compared]) / program
+    )
     terms = np.stack([1 / program, payload / program], axis=1)
 
     least_error, kept = float(added @ added), list[int]()
@@ -183,13 +187,13 @@ def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
     values, halves = np.zeros(2), np.zeros(2)
     if kept:
         values[kept] = np.linalg.lstsq(terms[:, kept], added, rcond=None)[0]
-        halves[kept] = _half_widths(terms[:, kept], added - terms @ values, unsure)
+        halves[kept] = _half_widths(terms[:, kept], added - terms @ values, host_stds)
     highs = values + halves
     left = added - terms @ values
     for term in {0, 1} - {*kept}:  # upper limit of this term, fitted alone to the residuals
         own = terms[:, [term]]
         (more,) = np.linalg.lstsq(own, left, rcond=None)[0]
-        (half,) = _half_widths(own, left - own @ [more], unsure)
+        (half,) = _half_widths(own, left - own @ [more], host_stds)
         highs[term] = max(more + half, 0.0)
     frame, byte = (
         Estimate(value, max(value - half, 0.0), high, "derived", "", ("derived",))
@@ -198,14 +202,22 @@ def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
     return frame, byte
 
 
-def _half_widths(terms: Floats, left: Floats, unsure: Floats) -> Floats:
-    """Return half of the 90 % interval of each fitted time (per frame, per byte).
+def _half_widths(terms: Floats, residuals: Floats, host_stds: Floats) -> Floats:
+    """Return half the width of the 90 % interval of each fitted time (per frame, per byte).
 
-    ``terms`` is the matrix of the least-squares fit, one row for each payload. ``left`` has the residuals, and
-    ``unsure`` the standard deviations of the host's own time. Both are divided by the program's time.
+    Parameters
+    ----------
+    terms
+        Matrix of the least-squares fit: one row for each payload, one column for each fitted time.
+    residuals
+        Residual of the fit at each payload, divided by the program's time.
+    host_stds
+        Standard deviation of the hosts' own time at each payload, divided by the program's time.
     """
-    degrees = len(left) - terms.shape[1]
-    of_host = NORMAL * math.sqrt(float(np.mean(unsure**2)))
-    of_fit = student(degrees) * math.sqrt(float(left @ left) / degrees) if degrees else 0.0
+    degrees = len(residuals) - terms.shape[1]
+    of_host = NORMAL * math.sqrt(float(np.mean(host_stds**2)))
+    of_fit = (
+        student(degrees) * math.sqrt(float(residuals @ residuals) / degrees) if degrees else 0.0
+    )
     spread = np.linalg.pinv(terms.T @ terms)
     return np.asarray(max(of_host, of_fit) * np.sqrt(np.diag(spread)))

@@ -111,7 +111,7 @@ HOST_CPU = {"cpu_send_host": "cpu_send_cores", "cpu_recv_host": "cpu_recv_cores"
 
 
 class NotTakenError(RecordError):
-    """Raised for a run that does not measure a stream; other runs of the same file are used."""
+    """Raised for a run that icmodel cannot use, such as one that measures no stream; the file's other runs are used."""
 
 
 class Number(NamedTuple):
@@ -258,13 +258,13 @@ class Limits(NamedTuple):
         Greatest number of cores that the tool's processes could keep busy.
     payloads
         Payloads that the counts of bytes and messages allow, if the file does not state the payload.
-    windows
-        Greatest ratio of goodput to sent rate. It may exceed 1, since sender and receiver count over different times.
+    most_goodput_ratio
+        Greatest possible goodput / sent rate. It may exceed 1, since sender and receiver count over different times.
     """
 
     most_cores: float | None = None
     payloads: Payloads | None = None
-    windows: float = 1.05
+    most_goodput_ratio: float = 1.05
 
 
 class Assumed(NamedTuple):

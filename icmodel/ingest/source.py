@@ -81,9 +81,9 @@ class Source:
 
     @property
     def place(self) -> str:
-        """Place of the run in its file, for messages, such as ``run 2 at line 40``: the first line that has a word.
+        """Place of the run in its file, for messages, such as ``run 2 at line 40``.
 
-        The number of the run is left out if the file has one run.
+        The line is the run's first line with a letter or digit. If the file has only one run, the text is ``line 40``.
         """
         word = _WORD.search(self.text)
         line = f"line {self.line_at(word.start() if word else 0)}"
@@ -334,10 +334,11 @@ def plain(text: str) -> list[str]:
 
 
 def named_apart(text: str) -> list[str]:
-    """Separate the lines of several sources, and return one text for each, cleaned by `plain`.
+    """Remove the beginnings of lines that a collector of logs added; return texts cleaned by `plain`.
 
-    If most lines begin with a name and a colon, the name is the source of the line. Otherwise all lines have one
-    source, and the beginning that they share is removed. If they share no beginning, the list is empty.
+    If most lines begin with a name and a colon, the name is the source of the line (such as a pod or host), and the
+    result has one text for each source. Otherwise the beginning that all lines share is removed. If they share no
+    beginning, the result is an empty list.
     """
     lines = text.split("\n")
     filled = [line for line in lines if line.strip()]
@@ -355,7 +356,7 @@ def named_apart(text: str) -> list[str]:
 
 
 def shared_beginning(text: str) -> str:
-    r"""Return the common beginning of all lines, as the first line has it; digits may differ between lines.
+    r"""Return the beginning that all lines share, as the first line has it; other lines may have other digits.
 
     The result is empty for fewer than three lines.
 

@@ -118,15 +118,16 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
 
 
 def _recognised(
-    source: Source, streams: Sequence[str], tool: str | None
+    source: Source, texts: Sequence[str], tool: str | None
 ) -> list[tuple[Reader, Source]]:
-    """Find the runs in the texts of a file, each with the reader of its tool.
+    """Find the runs in the texts of a file; return each run with the reader of its tool.
 
-    ``streams`` are the texts, one for each source of lines. If a text has decimal commas, they become points.
+    Most files have one text. A file into which a collector wrote the lines of several pods or hosts has one text for
+    each of them. Decimal commas in a text become points.
     """
     names = [tool] if tool is not None else list(READERS)
     runs = []
-    for text in streams:
+    for text in texts:
         pointed = with_points(text, thousands=False)
         tools = [name for name in names if READERS[name].recognises(text)]
         tools = tools or [name for name in names if READERS[name].recognises(pointed)]

@@ -47,10 +47,10 @@ class Layout(NamedTuple):
     Parameters
     ----------
     start
-        Pattern of the line that begins a run; ``None`` if the reader takes a file as a whole.
+        Pattern of a run's heading, its first line; ``None`` if the reader takes a file as a whole.
     holds
-        Pattern of a line that each run has. A line that matches ``start`` begins a new run only after such a line,
-        since client and server may both print their headings before it.
+        Pattern of a line below the heading that each run has, such as a result. A further heading begins a new run only
+        below such a line. Otherwise it belongs to the same run, since client and server may both print a heading.
     thousands
         Whether the tool prints commas between thousands.
     """
@@ -60,7 +60,7 @@ class Layout(NamedTuple):
     thousands: bool = False
 
     def split(self, source: Source) -> Iterator[Source]:
-        """Split a text into the runs of the tool, each with its introductory lines and the command line above it."""
+        """Split a text into runs; each run begins with the command line and other lines above its heading."""
         lines = source.lines
         starts: list[int] = []
         for number, line in enumerate(lines):
@@ -153,21 +153,18 @@ def rows(section: Section, row: re.Pattern[str], name: str) -> Iterator[Row]:
         raise RecordError(f"“{name}” has no rows: the run failed or was cut off")
 
 
-def check_last_line(source: Source, ends: re.Pattern[str] | None = None) -> None:
-    """Raise RecordError if the last line may be cut off: it has no line end, and no ending of a complete line.
+def check_last_line(source: Source, complete: re.Pattern[str] | None = None) -> None:
+    """Raise RecordError if the last line may be cut off, so that its last number may lack digits.
 
-    Parameters
-    ----------
-    ends
-        Pattern of the complete endings, searched in the last line; by default only a line end completes a line.
+    The last line is complete if it ends in a line feed, or contains a match of the pattern ``complete``.
 
     Raises
     ------
     RecordError
-        If the last line may lack a part of its last number.
+        If the last line may be cut off.
     """
     line = source.lines[-1]
-    if line.strip() and not (ends and ends.search(line)):
+    if line.strip() and not (complete and complete.search(line)):
         raise RecordError(
             f"line {source.first + len(source.lines) - 1}: {line.strip()!r} has no line end, so this line may be "
             "cut off: if the line is complete, add a line end and ingest the file again"
@@ -235,7 +232,10 @@ NEAR = 0.05
 
 
 class Pace(NamedTuple):
-    """Load of a run whose file states no rate limit: ``implied`` by the sent rate, or the ``assumed`` default."""
+    """Estimated load of a run whose file states no rate limit.
+
+    It is either the sent rate (then ``implied`` has it) or the tool's default load (then ``assumed`` has it).
+    """
 
     implied: Labels = Labels()
     assumed: tuple[Assumed, ...] = ()
@@ -350,7 +350,7 @@ def check_rate(rate: Printed, counted: Printed, what: str, slack: float) -> None
     Raises
     ------
     RecordError
-        If the two rates cannot be equal.
+        If the two rates differ by more than rounding and ``slack`` explain.
     """
     if not rate.overlaps(counted, slack):
         raise RecordError(
@@ -381,7 +381,7 @@ def check_loss(per_cent: Printed, lost: int, of: int, what: str) -> None:
     Raises
     ------
     RecordError
-        If more packets were lost than sent, or the two losses cannot be equal.
+        If more packets were lost than sent, or the two losses differ by more than rounding explains.
     """
     if not 0 <= lost <= of:
         raise RecordError(f"{what} counts {lost} lost of {of} packets, which is impossible")
@@ -394,12 +394,15 @@ def check_loss(per_cent: Printed, lost: int, of: int, what: str) -> None:
 
 
 def check_share(share: float, counted: float, what: str) -> None:
-    """Check a share that is printed with all digits against the share computed from printed counts.
+    """Compare a printed share (0…1), such as a loss, with the share computed from printed counts.
+
+    The tool prints the share with all digits, so rounding explains no difference. ``what`` names the counts in the
+    error message.
 
     Raises
     ------
     RecordError
-        If the two shares differ by more than a hundredth of a per cent.
+        If the two shares differ by more than 0.0001.
     """
     if abs(share - counted) > 1e-4:
         raise RecordError(

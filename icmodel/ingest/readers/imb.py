@@ -1,6 +1,6 @@
 """Reader of Intel MPI Benchmarks 3.2 to 2021.3: the tables of PingPong and Uniband that IMB-MPI1 prints.
 
-A time of PingPong is half a round trip. Its Mbytes/sec are the size divided by that time, so they add nothing new.
+A time of PingPong is half a round trip. Its Mbytes/sec are the size divided by that time, so they only serve as a check.
 Megabytes are 10^6 B since about 2017, and were 2^20 B before; the rows show which size applies.  Not taken: Sendrecv,
 Exchange, PingPing and Biband, which load both directions simultaneously, and collective operations.  ::
 

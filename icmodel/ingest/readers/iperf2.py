@@ -212,7 +212,11 @@ def _before_loss(rate_bps: float, lost: int, of: int) -> float:
 
 
 class _Head(NamedTuple):
-    """First lines of a run of iperf 2: protocol, whether a client wrote them, and the client's own listening port."""
+    """Content of the first lines of a run of iperf 2.
+
+    ``at_client`` tells whether a client wrote the output. With ``-d`` or ``-r``, the client also listens for the data
+    from the server; ``listens`` is the port on which it listens, otherwise empty.
+    """
 
     protocol: str
     at_client: bool
@@ -220,7 +224,7 @@ class _Head(NamedTuple):
 
     @classmethod
     def of(cls, starts: Sequence[re.Match[str]]) -> _Head:
-        """Combine the matches of a run's first lines. With ``-d`` or ``-r``, iperf prints two such lines."""
+        """Read the matched first lines of a run: two with ``-d`` or ``-r`` (one as client, one as server), else one."""
         at_client = any(start["role"].startswith("Client") for start in starts)
         ports = [start["port"] for start in starts if start["role"].startswith("Server")]
         listens = ports[0] if at_client and ports else ""
@@ -261,9 +265,10 @@ class _Group:
         yield from groups
 
     def check_complete(self, place: str) -> None:
-        """Raise RecordError if a connection or a direction has no row, or some connections lack the server's report.
+        """Raise RecordError if the output was cut off.
 
-        A run without any server's report is complete.
+        It was cut off if a connection or a direction has no result, or if the server reported only some of the
+        connections. An output without any report of the server may be complete.
         """
         tails = "".join(one["tail"] for one in self.connections.values())
         directions = {self.sends(row) for row in self.rows if row["id"] != "SUM"}
@@ -414,9 +419,10 @@ class _Sum(NamedTuple):
         return cls(seconds, moved, rate, total if len(lost) == len(sums) else None)
 
     def received(self, size: int | None, protocol: str) -> list[Number]:
-        """Make the goodput and loss that a receiver counted.
+        """Make the goodput and, for UDP, the loss that a receiver counted.
 
-        The printed or the counted goodput is used, whichever has the smaller rounding error.
+        UDP's goodput is printed, and also follows from the count of datagrams and their size ``size`` [B]. The one with
+        the smaller rounding error is used.
         """
         require(
             protocol != "udp" or self.lost is not None,

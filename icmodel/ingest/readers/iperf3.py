@@ -91,8 +91,8 @@ def read(source: Source) -> list[Result]:
     """
     if _TEXT.search(source.text) and not _OPENS.search(source.text):
         raise NotTakenError(
-            "the output is iperf3's text, which rounds to three digits and names no sides: run iperf3 "
-            "with -J and ingest the JSON"
+            "the output is iperf3's text, whose numbers are rounded to three digits: run iperf3 with -J and "
+            "ingest the JSON"
         )
     parts = [part for part in documents(source.text) if isinstance(part, dict)]
     runs = list(_streamed_runs(parts)) if any("event" in part for part in parts) else parts
@@ -266,7 +266,7 @@ class _Direction:
             streams=streams,
             limits=Limits(
                 most_cores=CPU_SLACK * (1 + streams if is_threaded else 1),
-                windows=OMITTED if omitted else 1.05,
+                most_goodput_ratio=OMITTED if omitted else 1.05,
             ),
             notes=tuple(notes),
         )

@@ -155,7 +155,7 @@ class Test:
 
     @classmethod
     def split(cls, source: Source) -> Iterator[Test]:
-        """Split a text into the tests of netperf; the text may be JSON, a list of lists of lines."""
+        """Split a text into the tests of netperf. The text may also be JSON: a list of lists of lines."""
         lines = source.lines
         if source.text.lstrip().startswith("["):
             parts = [part for document in documents(source.text) for part in document]

@@ -348,10 +348,11 @@ def _linux_default(*, udp: bool) -> tuple[Assumed, ...]:
 
 
 def _is_sender(source: Source, command: Command, carrying: str = "") -> bool:
-    """Whether the sending host wrote an output of NTttcp.
+    """Whether the sending host, not the receiving host, wrote an output of NTttcp.
 
-    The first of these that the output has decides: ``-s`` or ``-r`` in the command line, a line on created connections
-    (printed by the sender), or the name of the packets that carried the bytes (``carrying``).
+    The option ``-s`` or ``-r`` in the command line decides. Without a command line, a sender is known by its line on
+    created connections, or by its packet count, named ``Packets Sent``. ``carrying`` is the name of the packet count;
+    if it is empty and no other sign shows the host, RecordError is raised.
     """
     roles = [
         word[:2] for word in command.words if re.fullmatch(r"-[sr]\S*", word) and word[:3] != "-sb"

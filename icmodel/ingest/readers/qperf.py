@@ -153,10 +153,13 @@ def read(source: Source) -> list[Result]:
 
 
 def _check_complete(source: Source) -> None:
-    """Raise RecordError if lines of a test are missing at its end.
+    """Raise RecordError if lines are missing at the end of a test.
 
-    Two signs show this. The lines are aligned for a name longer than all names, since qperf aligns them to the longest
-    one. Or a number of one host (``send_``, ``loc_``) lacks that of the other (``recv_``, ``rem_``).
+    Either of two signs shows that lines are missing:
+
+    - The column of values is further right than the names need: qperf aligns it to the longest name, so the line with
+      this name is missing.
+    - The other host's number is missing: ``send_`` numbers need ``recv_`` numbers, and ``loc_`` numbers ``rem_`` numbers.
     """
     if _LINE.match(source.lines[-1]):
         check_last_line(source, _UNIT_ENDS)
