@@ -45,7 +45,7 @@ from icmodel.schemas.usecases import Evaluation, Interconnects, UseCaseDocument,
 from icmodel.system import load, system_names
 from icmodel.usecase import find_usecase, load_usecase, usecase_names
 from icmodel.web import bodies, jobs
-from icmodel.web.problems import Problem, answers, problem_of
+from icmodel.web.problems import Problem, problem_of, responses
 from icmodel.web.work import Executor, check_dataset, dataset, warm_model
 
 POSTED = (400, 408, 413, 415)
@@ -104,8 +104,8 @@ class IngestedText(Ingested):
 class KeptValidation(Validation):
     """Scores of a validation, and the coverage that is stored with the dataset.
 
-    Coverage is the share of left-out rows inside their predicted intervals. ``kept`` has it by model variant and kind
-    of fold.
+    Coverage is the share of left-out rows inside their predicted intervals. ``kept`` has the stored coverage of each
+    model variant for each kind of fold (split into training rows and left-out rows).
     """
 
     kept: dict[str, Any]
@@ -129,8 +129,8 @@ def as_json(body: bytes) -> Response:
     return Response(body, media_type="application/json")
 
 
-def found(name: str, find: Callable[[str], Any]) -> Any:
-    """Find an object by its name in a URL. An unknown name becomes a problem with status 404."""
+def find_or_404(name: str, find: Callable[[str], Any]) -> Any:
+    """Look up the object that a URL names, by the function ``find``. An unknown name is answered with status 404."""
     try:
         return find(name)
     except IcmodelError as error:
@@ -142,7 +142,7 @@ def found(name: str, find: Callable[[str], Any]) -> Any:
 
 @router.post(
     "/predict",
-    responses=answers(PredictionSchema, *POSTED),
+    responses=responses(PredictionSchema, *POSTED),
     summary="Predict every metric of one stream, with the reasons",
 )
 async def predict(body: bodies.PredictBody, executor: SharedExecutor) -> Response:
@@ -164,7 +164,7 @@ async def predict(body: bodies.PredictBody, executor: SharedExecutor) -> Respons
 
 
 @router.post(
-    "/sweep", responses=answers(Grid, *POSTED), summary="Predict a grid over any parameters"
+    "/sweep", responses=responses(Grid, *POSTED), summary="Predict a grid over any parameters"
 )
 async def sweep(body: bodies.SweepBody, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel sweep --json`, for up to 4000 points."""
@@ -187,7 +187,7 @@ async def sweep(body: bodies.SweepBody, executor: SharedExecutor) -> Response:
 
 @router.post(
     "/compare",
-    responses=answers(Comparison | Interconnects, *POSTED, 503),
+    responses=responses(Comparison | Interconnects, *POSTED, 503),
     summary="Compare datasets, protocols or variants; or interconnects for a use case",
 )
 async def compare(body: bodies.CompareBody, executor: SharedExecutor) -> Response:
@@ -219,7 +219,7 @@ async def compare(body: bodies.CompareBody, executor: SharedExecutor) -> Respons
 
 @router.post(
     "/evaluate",
-    responses=answers(Evaluation, *POSTED, 503),
+    responses=responses(Evaluation, *POSTED, 503),
     summary="Judge a use case: met, not met or undecided",
 )
 async def evaluate(body: bodies.EvaluateBody, executor: SharedExecutor) -> Response:
@@ -230,7 +230,7 @@ async def evaluate(body: bodies.EvaluateBody, executor: SharedExecutor) -> Respo
 
 @router.post(
     "/system",
-    responses=answers(SystemPrediction, *POSTED, 503),
+    responses=responses(SystemPrediction, *POSTED, 503),
     summary="Predict every stream, link and device of a system",
 )
 async def system(body: bodies.PredictSystemBody, executor: SharedExecutor) -> Response:
@@ -241,7 +241,7 @@ async def system(body: bodies.PredictSystemBody, executor: SharedExecutor) -> Re
 
 @router.post(
     "/system/check",
-    responses=answers(CheckedSystem, *POSTED, 503),
+    responses=responses(CheckedSystem, *POSTED, 503),
     summary="Check a system given as TOML text",
 )
 async def check_system(body: bodies.CheckBody, executor: SharedExecutor) -> Response:
@@ -251,7 +251,7 @@ async def check_system(body: bodies.CheckBody, executor: SharedExecutor) -> Resp
 
 @router.post(
     "/recommend",
-    responses=answers(Recommendation, *POSTED, 503),
+    responses=responses(Recommendation, *POSTED, 503),
     summary="Find designs of a system that meet its requirements",
 )
 async def recommend(body: bodies.SystemBody, executor: SharedExecutor) -> Response:
@@ -262,7 +262,7 @@ async def recommend(body: bodies.SystemBody, executor: SharedExecutor) -> Respon
 
 @router.post(
     "/ingest",
-    responses=answers(IngestedText, *POSTED, 503),
+    responses=responses(IngestedText, *POSTED, 503),
     summary="Make a dataset from other tools' results",
 )
 async def ingest(body: bodies.IngestBody, executor: SharedExecutor) -> Response:
@@ -270,13 +270,13 @@ async def ingest(body: bodies.IngestBody, executor: SharedExecutor) -> Response:
 
     The server stores nothing.
     """
-    return as_json(await executor.long(jobs.ingest, *body.asked()))
+    return as_json(await executor.long(jobs.ingest, *body.arguments()))
 
 
 # --- lists and descriptions -------------------------------------------------------------------
 
 
-@router.get("/", responses=answers(Index), summary="List the contents of this server")
+@router.get("/", responses=responses(Index), summary="List the contents of this server")
 async def index() -> Response:
     """List the version, the variants of the model, and the names of datasets, use cases and systems."""
     return JSONResponse(
@@ -292,7 +292,7 @@ async def index() -> Response:
     )
 
 
-@router.get("/datasets", responses=answers(Datasets), summary="List the bundled datasets")
+@router.get("/datasets", responses=responses(Datasets), summary="List the bundled datasets")
 async def datasets(executor: SharedExecutor) -> Response:
     """Return the output of `icmodel datasets list --json`."""
 
@@ -305,21 +305,21 @@ async def datasets(executor: SharedExecutor) -> Response:
 
 @router.get(
     "/datasets/{name}",
-    responses=answers(DatasetDocument, 404),
+    responses=responses(DatasetDocument, 404),
     summary="Show a dataset: axes, values, options, metrics and source",
 )
 async def show_dataset(name: DatasetName, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel datasets show --json`."""
 
     def work() -> bytes:
-        return jobs.body_of(showing.dataset_document(found(name, dataset)))
+        return jobs.body_of(showing.dataset_document(find_or_404(name, dataset)))
 
     return as_json(await executor.quick(work))
 
 
 @router.get(
     "/datasets/{name}/points",
-    responses=answers(Rows, 404),
+    responses=responses(Rows, 404),
     summary="List rows, each with its basis and source",
 )
 async def points(
@@ -332,14 +332,14 @@ async def points(
     """Return the output of `icmodel datasets points --json`."""
 
     def work() -> bytes:
-        data = found(name, dataset)
+        data = find_or_404(name, dataset)
         chosen = split_names(protocol), split_names(metric), parse_key_values(option)
         return jobs.body_of(showing.points_document(data, showing.select_rows(data, *chosen)))
 
     return as_json(await executor.quick(work))
 
 
-@router.get("/usecases", responses=answers(UseCases), summary="List the bundled use cases")
+@router.get("/usecases", responses=responses(UseCases), summary="List the bundled use cases")
 async def usecases(executor: SharedExecutor) -> Response:
     """Return the output of `icmodel usecases list --json`."""
 
@@ -352,21 +352,21 @@ async def usecases(executor: SharedExecutor) -> Response:
 
 @router.get(
     "/usecases/{name}",
-    responses=answers(UseCaseText, 404),
+    responses=responses(UseCaseText, 404),
     summary="Show a use case, with its TOML text",
 )
 async def show_usecase(name: UseCaseName, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel usecases show --json`, and the TOML text under `toml`."""
 
     def work() -> bytes:
-        case = found(name, lambda known: jobs.usecase_of(known, None))
+        case = find_or_404(name, lambda known: jobs.usecase_of(known, None))
         text = find_usecase(name).read_text(encoding="utf-8")
         return jobs.body_of({**showing.usecase_document(case), "toml": text})
 
     return as_json(await executor.quick(work))
 
 
-@router.get("/systems", responses=answers(Systems), summary="List the bundled systems")
+@router.get("/systems", responses=responses(Systems), summary="List the bundled systems")
 async def systems(executor: SharedExecutor) -> Response:
     """Return the output of `icmodel system list --json`."""
 
@@ -379,17 +379,17 @@ async def systems(executor: SharedExecutor) -> Response:
 
 @router.get(
     "/systems/{name}",
-    responses=answers(SystemText, 404),
+    responses=responses(SystemText, 404),
     summary="Show a system, with its TOML text",
 )
 async def show_system(name: SystemName, executor: SharedExecutor) -> Response:
     """Return the output of `icmodel system show --json`, and the TOML text under `toml`."""
-    return as_json(await executor.quick(found, name, jobs.show_system))
+    return as_json(await executor.quick(find_or_404, name, jobs.show_system))
 
 
 @router.get(
     "/validation/{name}",
-    responses=answers(KeptValidation, 404, 503),
+    responses=responses(KeptValidation, 404, 503),
     summary="Score a model on left-out rows",
 )
 async def validation(
@@ -405,5 +405,5 @@ async def validation(
 
     The key `kept` holds the coverage that is stored with the dataset.
     """
-    found(name, check_dataset)
+    find_or_404(name, check_dataset)
     return as_json(await executor.long(jobs.validate, name, variant, folds, most))

@@ -57,21 +57,24 @@ class Body(BaseModel):
 
 
 def described(name: str, *examples: object) -> Any:
-    """Make a field of a question, with the help text of its command-line option."""
+    """Make the pydantic field of a question's parameter. Its description is the help text of the command-line option."""
     return Field(None, description=TEXTS[Question, name], examples=list(examples) or None)
 
 
 def labelled(name: str, *examples: object) -> Any:
-    """Make a field for an option of `icmodel ingest`: a label of the results, or a part of the dataset's description.
+    """Make the pydantic field of an option of `icmodel ingest`, such as a label of the results or the dataset's title.
 
-    The description of the field is the option's help text.
+    The description of the field is the help text of the option.
     """
     text = TEXTS.get((LabelOptions, name)) or TEXTS[DatasetOptions, name]
     return Field(None, description=text, examples=list(examples) or None)
 
 
 def words_of(body: Body, kind: type[Any]) -> dict[str, Any]:
-    """Convert a request to command-line texts. The keys are the fields of ``kind``, a dataclass of options."""
+    """Convert the keys of a request to texts, as they would be typed on the command line.
+
+    ``kind`` is a dataclass of command-line options; only keys that are its fields are converted.
+    """
     words = {one.name: getattr(body, one.name) for one in fields(kind)}
     texts: dict[str, Any] = {n: str(word) for n, word in words.items() if word is not None}
     if "option" in texts:
@@ -135,10 +138,10 @@ class PredictBody(QuestionBody):
     )
 
     def extras(self) -> Extras:
-        """Return two groups of options as texts.
+        """Return the options beyond a plain prediction, as texts.
 
-        One is for the latency of a whole message: its size and capture time. The other is for the search for a
-        parameter: its name and the goodput to reach.
+        ``message`` and ``message_within`` ask for the latency of a whole message: its size, and the time to capture it.
+        ``solve`` and ``goodput`` ask for the value of a parameter with which the stream reaches a goodput.
         """
         return Extras(self.message, self.message_within, self.solve, self.goodput)
 
@@ -154,7 +157,7 @@ class SweepBody(QuestionBody):
     allow_gaps: bool = Field(False, description="Leave points outside the measured range empty.")
 
     def grid_options(self) -> GridOptions:
-        """Return the requested metrics, and whether points outside the measured range are extrapolated or left empty."""
+        """Return the options of the sweep: metrics to predict, and how to treat points outside the measured range."""
         return GridOptions(tuple(split_names(self.metric)), self.extrapolate, self.allow_gaps)
 
 
@@ -251,8 +254,8 @@ class IngestBody(Body):
     citation: Word | None = labelled("citation")
     default_variant: Word | None = labelled("default_variant")
 
-    def asked(self) -> tuple[Any, ...]:
-        """Return the arguments of `icmodel.web.jobs.ingest`."""
+    def arguments(self) -> tuple[Any, ...]:
+        """Return the arguments with which a worker process calls `icmodel.web.jobs.ingest`."""
         labels = LabelOptions(**words_of(self, LabelOptions))
         description = DatasetOptions(**words_of(self, DatasetOptions))
         files = [(file.name, file.text) for file in self.files]

@@ -32,7 +32,11 @@ FIELDS = {"payload": "payload_bytes", "load": "requested_goodput_bps", "cores": 
 
 
 class Range(BaseModel):
-    """Range of a slider in the what-if form: least and greatest value in SI units, and the measured range as text."""
+    """Range of a slider in the what-if form.
+
+    ``least`` and ``greatest`` are in SI units, and ``log`` tells whether the scale is logarithmic. ``text`` is shown
+    beside the slider, such as the measured range.
+    """
 
     name: str
     least: float
@@ -110,9 +114,9 @@ def form(dataset: str, variant: str, protocol: str) -> Form:
 
 
 def _ranges(model: Model, rows: Sequence[Point]) -> Iterable[Range]:
-    """Yield the range of each parameter in the form.
+    """Yield the range of each parameter in the what-if form.
 
-    Only the variant hybrid has ranges for other hosts and for application times.
+    Parameters of faster or slower hosts, and an application's time per frame, only work with the variant ``hybrid``.
     """
     data, hybrid = model.data, model.variant == "hybrid"
     link = data.interconnect
@@ -172,7 +176,7 @@ class Dot(BaseModel):
 
 
 class Curve(BaseModel):
-    """Curve of a metric along an axis, in SI units: values, intervals and bases, and the benchmarked points."""
+    """Curve of a metric along an axis in SI units: values, intervals, bases (kinds of evidence), benchmarked points."""
 
     error: str = ""
     x: list[float] = Field(default_factory=list)
@@ -289,11 +293,11 @@ def _positions(
 
 
 def _dots(rows: Iterable[Point], here: Scenario, over: Axis, metric: str) -> Iterator[Dot]:
-    """Yield the dataset rows of a metric that are shown as points of the plot.
+    """Yield the dataset rows of a metric that are shown as dots beside a curve.
 
-    Their parameters equal those of the question, except for the parameter on the x axis and the load. On a load axis,
-    rows of all loads are shown. On a payload or core axis, each x value has the rows of two loads: the greatest load up
-    to the requested one, and the least load from the requested one on. Rows without a stated load are shown too.
+    Apart from the load, only the parameter on the x axis may differ from the question. With the load on the x axis, rows
+    of all loads are shown. Otherwise, at most two loads are shown at each x: the greatest load up to the requested one,
+    and the least load from the requested one on. Rows without a stated load are also shown.
     """
     places: dict[float, list[Point]] = {}
     for row in rows:

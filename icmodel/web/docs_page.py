@@ -11,7 +11,7 @@ Document = Mapping[str, Any]
 
 
 def docs_page(openapi: Document) -> str:
-    """Return the page as HTML, without scripts or external resources.
+    """Return the page about the HTTP API as HTML, without scripts or external resources.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ The same information is in the <a href="/openapi.json">OpenAPI document</a>.</p>
 
 
 def _section(openapi: Document, method: str, path: str, operation: Document) -> Iterator[str]:
-    """Yield the parts of one request: its heading, keys, parameters and answers."""
+    """Yield the HTML of one request's section: heading, table of keys and parameters, list of answers."""
     name = operation["operationId"]
     yield f'<section aria-labelledby="{name}"><h2 id="{name}"><code>{method} {escape(path)}</code></h2>\n'
     yield f"<p>{escape(operation['summary'])}. {_text(operation.get('description', ''))}</p>\n"
@@ -90,7 +90,7 @@ def _text(text: str) -> str:
 
 
 def resolved(openapi: Document, schema: Document) -> Document:
-    """Return a schema, or the schema behind its ``$ref``."""
+    """Return a JSON schema; if it is a reference (``$ref``), the schema to which it refers."""
     name = schema.get("$ref", "").removeprefix("#/components/schemas/")
     return openapi["components"]["schemas"][name] if name else schema
 

@@ -193,7 +193,10 @@ async def cancel_when_closed(receive: Receive, work: anyio.CancelScope) -> None:
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """Return a receive function that gives the known body first, then the client's messages."""
+    """Make an ASGI receive function for a request whose body was already read.
+
+    Its first call returns this body, and further calls the client's next messages.
+    """
     given = False
 
     async def again() -> Message:

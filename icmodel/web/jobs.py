@@ -1,4 +1,7 @@
-"""Long computations in worker processes. Each takes the parameters of a request and returns the bytes of JSON."""
+"""Long computations of the HTTP API, for worker processes.
+
+Each function takes the parameters of a request, and returns the answer as JSON in bytes.
+"""
 
 from __future__ import annotations
 

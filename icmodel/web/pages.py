@@ -18,12 +18,12 @@ from icmodel.web.api import (
     IngestedText,
     SharedExecutor,
     as_json,
-    found,
+    find_or_404,
     refuse_unknown_query,
 )
 from icmodel.web.bodies import DATASET, Body, CheckBody, IngestBody, Toml, Word
 from icmodel.web.curves import Curves, CurvesBody, Form, curve, form
-from icmodel.web.problems import answers as statuses
+from icmodel.web.problems import responses
 from icmodel.web.whatif import Answers, QuestionsBody, answer
 from icmodel.web.work import check_dataset
 
@@ -68,7 +68,7 @@ class UseCasePage(Page):
 
 
 class SystemPage(Page):
-    """Page of a system: its drawing, and its streams with the indices of their cables and boxes in the drawing."""
+    """Page of a system: its drawing (SVG), and for each stream the indices of its cables and boxes in the drawing."""
 
     svg: str
     streams: list[dict[str, Any]]
@@ -102,7 +102,7 @@ class ValidationBody(Body):
 
 @router.post(
     "/answers",
-    responses=statuses(Answers, *POSTED),
+    responses=responses(Answers, *POSTED),
     summary="Answer what-if questions: numbers as texts, verdicts and reasons",
 )
 async def answers(asked: QuestionsBody, executor: SharedExecutor) -> Answers:
@@ -113,7 +113,7 @@ async def answers(asked: QuestionsBody, executor: SharedExecutor) -> Answers:
 
 @router.post(
     "/curves",
-    responses=statuses(Curves, *POSTED),
+    responses=responses(Curves, *POSTED),
     summary="Predict the curve of a metric along payload, load or cores",
 )
 async def curves(asked: CurvesBody, executor: SharedExecutor) -> Curves:
@@ -124,12 +124,12 @@ async def curves(asked: CurvesBody, executor: SharedExecutor) -> Curves:
     )
 
 
-@router.get("/form", responses=statuses(Form, 404), summary="List choices and ranges of a dataset")
+@router.get("/form", responses=responses(Form, 404), summary="List choices and ranges of a dataset")
 async def show_form(
     dataset: Name, executor: SharedExecutor, variant: Name = "", protocol: Name = ""
 ) -> Form:
     """List protocols, variants, options, and the range of each parameter."""
-    found(dataset, check_dataset)
+    find_or_404(dataset, check_dataset)
     return await executor.quick(form, dataset, variant, protocol)
 
 
@@ -139,7 +139,7 @@ async def show_form(
 @router.post(
     "/usecase",
     summary="Judge a use case given as TOML text",
-    responses=statuses(UseCasePage | Refused, *POSTED, 503),
+    responses=responses(UseCasePage | Refused, *POSTED, 503),
 )
 async def usecase(body: UseCaseBody, executor: SharedExecutor) -> Response:
     """Judge a use case. If its text is wrong, return every mistake with its line."""
@@ -150,7 +150,7 @@ async def usecase(body: UseCaseBody, executor: SharedExecutor) -> Response:
 @router.post(
     "/system",
     summary="Predict a system given as TOML text",
-    responses=statuses(SystemPage | Refused, *POSTED, 503),
+    responses=responses(SystemPage | Refused, *POSTED, 503),
 )
 async def system(body: CheckBody, executor: SharedExecutor) -> Response:
     """Predict and draw a system. If its text is wrong, return every mistake with its line."""
@@ -160,7 +160,7 @@ async def system(body: CheckBody, executor: SharedExecutor) -> Response:
 @router.post(
     "/compare",
     summary="Judge a use case on every interconnect",
-    responses=statuses(Page | Refused, *POSTED, 503),
+    responses=responses(Page | Refused, *POSTED, 503),
 )
 async def compare(body: ComparisonBody, executor: SharedExecutor) -> Response:
     """Rank the interconnects for a use case, with reasons.
@@ -173,22 +173,24 @@ async def compare(body: ComparisonBody, executor: SharedExecutor) -> Response:
 @router.post(
     "/ingest",
     summary="Make a dataset from other tools' results",
-    responses=statuses(IngestedText | Refused, *POSTED, 503),
+    responses=responses(IngestedText | Refused, *POSTED, 503),
 )
 async def ingest(body: IngestBody, executor: SharedExecutor) -> Response:
     """Answer like /api/v1/ingest. If no file can be used, return the reason."""
-    return as_json(await executor.long(reports.ingested, *body.asked()))
+    return as_json(await executor.long(reports.ingested, *body.arguments()))
 
 
-@router.get("/dataset", summary="Show a dataset as a page", responses=statuses(Page, 404))
+@router.get("/dataset", summary="Show a dataset as a page", responses=responses(Page, 404))
 async def dataset(id: Name, executor: SharedExecutor) -> Response:  # noqa: A002
     """Show metrics, ranges, coverage, hosts and sources of a dataset."""
-    found(id, check_dataset)
+    find_or_404(id, check_dataset)
     return as_json(await executor.quick(reports.dataset_page, id))
 
 
 @router.post(
-    "/validation", summary="Leave rows out and predict them", responses=statuses(Page, *POSTED, 503)
+    "/validation",
+    summary="Leave rows out and predict them",
+    responses=responses(Page, *POSTED, 503),
 )
 async def validation(body: ValidationBody, executor: SharedExecutor) -> Response:
     """Score a model on left-out rows: errors, coverage, and the worst points."""

@@ -65,7 +65,7 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class ProblemDetails(BaseModel):
-    """Refused request. `detail` is the error message of the command line, with keys in place of options."""
+    """Refused request. `detail` is the command line's error message, but with keys of the request in place of options."""
 
     type: str = Field(description="URN of the kind of error, or about:blank.")
     title: str
@@ -82,10 +82,10 @@ SCHEMAS: dict[str, Any] = models_json_schema(
 """Schemas of problem details, for the components of the OpenAPI document."""
 
 
-def answers(model: Any, *further: int) -> dict[int | str, dict[str, Any]]:
-    """Describe the answer and the problems of a route for the OpenAPI document.
+def responses(model: Any, *further: int) -> dict[int | str, dict[str, Any]]:
+    """Describe the possible responses of a route for the OpenAPI document: its answer, and refusals by HTTP status.
 
-    ``further`` are the HTTP statuses of this route, in addition to the statuses of every route.
+    Every route may refuse a request with some statuses; ``further`` are additional statuses of this route.
     """
     content = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="ProblemDetails")}}}
     described: dict[int | str, dict[str, Any]] = {
@@ -129,7 +129,10 @@ class Problem(Exception):  # noqa: N818  (the name that RFC 9457 gives it)
 
 
 def problem_of(error: IcmodelError, status: int = 422) -> Problem:
-    """Return an error of icmodel as a problem: its sentence, its place, and every mistake of a TOML text."""
+    """Convert an error of icmodel to the refusal of a request (HTTP problem).
+
+    It has the error message, the place of the error in a TOML text, and every mistake of such a text.
+    """
     place = AT_LINE.search(str(error))
     lines = [one.line for one in error.mistakes if one.line]
     where = f"line {place[1]}, column {place[2]}" if place else f"line {lines[0]}" if lines else ""
@@ -139,14 +142,15 @@ def problem_of(error: IcmodelError, status: int = 422) -> Problem:
 
 
 def body_problem(errors: Sequence[Any], body: object = None) -> Problem:
-    """Return the first mistake of a request as a problem.
+    """Convert the first mistake in the body of a request to a refusal (HTTP problem), which names the wrong key.
 
     Parameters
     ----------
     errors : sequence
-        Errors of pydantic. The place (``loc``) of an error is a path: keys of the body, and names of types.
+        Mistakes that pydantic found. The ``loc`` of each has the keys of the body that lead to the mistake, mixed with
+        names of types.
     body : object
-        Parsed body of the request.
+        Parsed body of the request, used to tell keys from names of types.
     """
     first = errors[0]
     kind, limits = first["type"], first.get("ctx", {})

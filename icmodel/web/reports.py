@@ -1,6 +1,6 @@
-"""Pages of reports as JSON: blocks, and data of drawings.
+"""Pages of reports as JSON: their blocks (texts, tables, plots), and data of drawings.
 
-A worker process calls each function. It takes the parameters of a request and returns the bytes of JSON.
+A worker process calls these functions. Each takes the parameters of a request, and returns the page as JSON in bytes.
 """
 
 from __future__ import annotations

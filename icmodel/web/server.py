@@ -77,10 +77,10 @@ def make_app(place: Place, executor: Executor | None = None) -> FastAPI:
 
 
 class _Application(FastAPI):
-    """Application. Its OpenAPI document has the schemas of problem details among its components, once for all routes."""
+    """Web application, whose OpenAPI document has one schema of refusals (problem details) for all routes."""
 
     def openapi(self) -> dict[str, Any]:
-        """Return the OpenAPI document."""
+        """Return the OpenAPI document of the HTTP API, with the schemas of problem details."""
         document = super().openapi()
         document["components"]["schemas"] |= SCHEMAS
         return document
@@ -106,7 +106,7 @@ async def _answer_problem(request: Request, error: Exception) -> Response:
 
 
 class Impatient(H11Protocol):
-    """Connection that is closed if the head of a request takes longer than `HEAD_S` to arrive."""
+    """HTTP connection that is closed if the head of a request (its first lines) takes longer than `HEAD_S` to arrive."""
 
     deadline: asyncio.TimerHandle | None = None
 
@@ -147,7 +147,7 @@ def run(place: Place, listening: socket.socket) -> None:
 
 
 def make_server(place: Place) -> uvicorn.Server:
-    """Make the server for ``place``, with its timeouts."""
+    """Make the HTTP server that answers at the address ``place``, with timeouts for slow and idle connections."""
     config = uvicorn.Config(
         make_app(place),
         http=Impatient,

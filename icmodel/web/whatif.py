@@ -278,10 +278,10 @@ def _metric(name: str, found: Prediction) -> Metric:
 
 
 def limited_by(found: Prediction) -> str:
-    """Return the bottleneck in words.
+    """Return the bottleneck (the bound that limits the goodput) in words.
 
-    If the request limits the goodput, the text also has the least of all other bounds: the goodput that a greater
-    request could reach.
+    If the bottleneck is the request, the text also has the least of the other bounds, which is the goodput that a
+    greater request could reach.
     """
     name = limit_name(found.bottleneck)
     others = [(bps, bound) for bound, bps in found.bounds.items() if bound != "request"]
@@ -292,9 +292,10 @@ def limited_by(found: Prediction) -> str:
 
 
 def bars(metric: str, parts: Mapping[str, float], decisive: Callable[..., float]) -> list[Bar]:
-    """Convert the parts of a metric (goodput bounds or latency terms) to bars.
+    """Convert the parts of a metric (goodput bounds or latency terms) to the bars of a chart.
 
-    ``decisive`` selects the bar to mark: ``min`` for bounds (the least limits), ``max`` for terms (the largest).
+    ``decisive`` selects the bar to mark: ``min`` marks the least goodput bound, which limits the goodput, and ``max``
+    the largest latency term.
     """
     finite = [value for value in parts.values() if math.isfinite(value)]
     longest, marked = max(finite, default=0.0), decisive(finite, default=0.0)
@@ -428,7 +429,10 @@ def python_of(question: Question, found: Prediction) -> str:
 
 
 def row_of(question: Question, found: Prediction) -> str:
-    """Return a header and a row for a spreadsheet, with the columns of ``icmodel predict --from``."""
+    """Return the question and its answer as two lines for a spreadsheet, a header and a row.
+
+    The columns are those that ``icmodel predict --from`` writes.
+    """
     cells: dict[str, Cell] = {
         "dataset": found.dataset,
         "variant": found.variant,

@@ -140,7 +140,7 @@ class Executor:
             await self.long(prepare)
 
     def check_queue(self, limiter: CapacityLimiter) -> None:
-        """Raise a Problem if too many requests wait."""
+        """Refuse a request with status 429 if too many others already wait."""
         if limiter.statistics().tasks_waiting >= self.waiting:
             raise Problem(
                 429,
@@ -150,7 +150,7 @@ class Executor:
 
 
 def prepare() -> bytes:
-    """Import modules and make the model of the default dataset, so that the first answer of this process is quick."""
+    """Prepare the process that calls this for a quick first answer: import modules, make the default dataset's model."""
     import icmodel.system.prediction
     import icmodel.usecase  # noqa: F401
     from icmodel.sweep import sweep
