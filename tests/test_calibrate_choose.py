@@ -256,7 +256,7 @@ def test_a_capacity_is_learned_at_full_load_and_counts_where_it_limits(
 ) -> None:
     goodput = {"goodput_bps": fitted["goodput_bps"]}
     low, full = Run("udp", 4096, 1e8), Run("udp", 4096)
-    assert list(goodput["goodput_bps"].counts([low, full])) == [0.0, 1.0]
+    assert list(goodput["goodput_bps"].error_weights([low, full])) == [0.0, 1.0]
     assert choose(goodput, [low, full], Purpose(domain(GRID)), 1) == (full,)
     cpu = {"cpu_send": fitted["cpu_send"]}
     assert choose(cpu, [low], Purpose(domain(GRID)), 1) == (low,)

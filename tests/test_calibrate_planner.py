@@ -11,11 +11,11 @@ import pytest
 from benchmarks.chooser.synthetic import TUNING, Noise, Synthetic
 from icmodel.calibrate import Progress, Run, Settings, calibrate
 from icmodel.calibrate.planner import (
-    asked_runs,
     own_runs,
     refuse_undecidable,
     required_metrics,
     standing,
+    undecided_runs,
 )
 from icmodel.calibrate.runs import candidates, ends
 from icmodel.calibrate.state import table
@@ -95,7 +95,7 @@ def test_an_undecided_requirement_is_a_limit_at_its_run(usecase: Any) -> None:
     data = table(records, asked)  # type: ignore[arg-type]
     found = standing(case, data, "corrected", asked)
     assert not found.decided
-    assert asked_runs(found.decisions) == (ASKED,)
+    assert undecided_runs(found.decisions) == (ASKED,)
     limits = {one.metric: one.limit for one in found.decisions}
     assert limits["latency_mean_s"] == pytest.approx(math.log(TRUE_S), abs=1e-3)
     assert set(found.requirements.values()) == {"undecided"}

@@ -18,14 +18,14 @@ from icmodel.model import Model
 from icmodel.validate.folds import (
     answers_of,
     counts,
-    curve,
+    curve_key,
     held_out,
     leave_a_break_out,
     leave_a_curve_out,
     leave_break_sizes_out,
     leave_one_out,
     next_to_break,
-    place,
+    point_key,
     question,
     runs_of,
     scored,
@@ -44,10 +44,10 @@ def test_a_point_leaves_with_all_its_metrics(data: Dataset) -> None:
     folds = list(leave_one_out(data))
     assert len(folds) == len(PAYLOADS) * len(LOADS) - 1  # at 16 B two loads exceed the capacity
     for fold in folds:
-        asked = {place(data, point) for point in fold.test}
+        asked = {point_key(data, point) for point in fold.test}
         assert {point.payload_bytes for point in fold.test} == {PAYLOADS[0]} or len(asked) == 1
         assert sorted(point.metric for point in fold.test) == sorted(METRICS * len(asked))
-        assert not asked & {place(data, point) for point in fold.train.points}
+        assert not asked & {point_key(data, point) for point in fold.train.points}
         assert len(fold.train.points) == len(data.points) - len(fold.test)
     assert Counter(point for fold in folds for point in fold.test) == Counter(data.points)
 
@@ -69,9 +69,9 @@ def test_rows_that_answer_the_same_question_leave_together() -> None:
     (fold,) = [f for f in leave_one_out(data) if osu[0] in f.test]
     assert set(osu) == set(fold.test)
     unsaid = twins[0]._replace(options=("ib-gcc9-impi-verbs", ""), switches=0, endpoints=None)
-    assert place(data, unsaid) == place(data, osu[0])
+    assert point_key(data, unsaid) == point_key(data, osu[0])
     imb = next(p for p in twins if p.options[1] == "imb")
-    assert place(data, imb) != place(data, osu[0])
+    assert point_key(data, imb) != point_key(data, osu[0])
 
 
 def test_requests_above_what_can_be_had_leave_together_whatever_their_load(data: Dataset) -> None:
@@ -103,8 +103,8 @@ def test_a_curve_leaves_whole(data: Dataset) -> None:
     folds = list(leave_a_curve_out(data))
     assert len(folds) == len(LOADS)
     for fold in folds:
-        (line,) = {curve(data, point) for point in fold.test}
-        assert line not in {curve(data, point) for point in fold.train.points}
+        (line,) = {curve_key(data, point) for point in fold.test}
+        assert line not in {curve_key(data, point) for point in fold.train.points}
         assert len(fold.test) == len(PAYLOADS) * len(METRICS)
 
 
@@ -116,7 +116,7 @@ def test_both_points_beside_a_break_leave_together(data: Dataset) -> None:
         assert not {1024, 2048} & {
             p.payload_bytes
             for p in fold.train.points
-            if curve(data, p) == curve(data, fold.test[0])
+            if curve_key(data, p) == curve_key(data, fold.test[0])
         }
 
 
@@ -169,7 +169,7 @@ def test_a_short_curve_has_no_step() -> None:
 def test_where_there_are_no_packets_the_curve_shows_its_own_break() -> None:
     data = load("mpi-infiniband-roce")
     near = next_to_break(data, scored(data, "rtt_half_mean_s"))
-    curves = {curve(data, point) for point in scored(data, "rtt_half_mean_s")}
+    curves = {curve_key(data, point) for point in scored(data, "rtt_half_mean_s")}
     assert len(near) == 2 * len(curves)
     jumping = {at[-2:] for key, at in near.items() if "ib-gcc9-impi-verbs" in key and "osu" in key}
     assert jumping == {(131072.0, 262144.0)}  # its README: threefold from 128 to 256 KiB

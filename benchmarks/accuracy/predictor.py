@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from icmodel.dataset import Dataset, Point
 from icmodel.estimate import Estimate, absent
-from icmodel.validate.folds import Fold, curve
+from icmodel.validate.folds import Fold, curve_key
 
 Floats = NDArray[np.float64]
 
@@ -75,14 +75,14 @@ def along_payload(fold: Fold, point: Point) -> Line:
     """
     if point.payload_bytes is None:
         raise Unanswerable("the row has no payload")
-    here = curve(fold.train, point)
+    here = curve_key(fold.train, point)
     rows = [
         (p.payload_bytes, p.value)
         for p in fold.train.points
         if p.metric == point.metric
         and p.protocol == point.protocol
         and p.payload_bytes is not None
-        and curve(fold.train, p) == here
+        and curve_key(fold.train, p) == here
     ]
     return _line(rows, point.payload_bytes)
 
@@ -91,7 +91,7 @@ def along_load(fold: Fold, point: Point) -> Line:
     """Return the training rows at a test row's payload and other loads, except unlimited ones."""
     if point.load_bps is None or math.isinf(point.load_bps):
         return _line([], 1.0)
-    here = curve(fold.train, point)[:-1]
+    here = curve_key(fold.train, point)[:-1]
     rows = [
         (p.load_bps, p.value)
         for p in fold.train.points
@@ -99,7 +99,7 @@ def along_load(fold: Fold, point: Point) -> Line:
         and p.payload_bytes == point.payload_bytes
         and p.load_bps is not None
         and math.isfinite(p.load_bps)
-        and curve(fold.train, p)[:-1] == here
+        and curve_key(fold.train, p)[:-1] == here
     ]
     return _line(rows, point.load_bps)
 

@@ -42,9 +42,9 @@ TINY = 1e-15
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Undecided requirement of a use case: at the run ``run``, the metric may lie on either side of the limit.
+    """Undecided requirement of a use case: the metric may be above or below the required limit in the run ``run``.
 
-    ``limit`` is the logarithm of the limit in SI units; for ratios, the limit itself (`icmodel.calibrate.runs.scaled`).
+    ``limit`` is the logarithm of the limit in SI units; for ratios (0…1), it is the limit itself.
     """
 
     run: Run
@@ -75,7 +75,7 @@ def choose(
     candidates : sequence of runs
         Runs to choose from; a run that was measured may be repeated.
     purpose : Purpose
-        The domain and the undecided requirements.
+        Requirements to decide, or runs at which the model's errors should become low.
     count : int
         Greatest number of runs.
     """
@@ -94,40 +94,40 @@ def choose(
 
 
 class _State:
-    """Posterior of one metric's surface (a Gaussian process), with the runs chosen so far counted as measured."""
+    """Posterior of one metric's surface (a Gaussian process), as if the runs chosen so far had been measured."""
 
     def __init__(self, surface: Surface, candidates: Sequence[Run], purpose: Purpose) -> None:
         asked = tuple(one for one in purpose.decisions if one.metric == surface.seen.metric)
         places = [one.run for one in asked] or list(purpose.domain)
-        tells = surface.tells(candidates)
+        informs = surface.informs(candidates)
         self._limits = np.array([one.limit for one in asked])
         self._noise = surface.noise
         self._means, spread = surface.predict(places)
         self._variance = spread**2
-        self._weights = np.ones(len(asked)) if asked else surface.counts(places)
-        self._among = surface.covariance(candidates, candidates) * np.outer(tells, tells)
-        self._cross = surface.covariance(places, candidates) * tells
+        self._weights = np.ones(len(asked)) if asked else surface.error_weights(places)
+        self._among = surface.covariance(candidates, candidates) * np.outer(informs, informs)
+        self._cross = surface.covariance(places, candidates) * informs
 
     @property
     def is_limited(self) -> bool:
-        """Whether at least one undecided requirement limits the metric of this surface."""
+        """Whether at least one undecided requirement sets a limit for the metric of this surface."""
         return len(self._limits) > 0
 
-    def _shares(self) -> tuple[Floats, Floats]:
-        """Variance of the metric at n runs, (n,), and its reduction if one of m candidate runs is measured, (n, m).
+    def _variances(self) -> tuple[Floats, Floats]:
+        """Return the metric's variance at n runs, and how much measuring each of m candidate runs would reduce it.
 
-        The n runs are those with an undecided requirement on the metric. If there are none, they are the runs at which
-        predictions should be accurate (``Purpose.domain``).
+        The arrays have the shapes (n,) and (n, m). The n runs are those with an undecided requirement on the metric. If
+        there are none, they are the runs at which predictions should be accurate (``Purpose.domain``).
         """
         less = self._cross**2 / (np.maximum(np.diag(self._among), 0.0) + self._noise)
         return np.maximum(self._variance, 0.0), less
 
     def gains(self) -> Floats:
-        """Relative reduction of the metric's expected error, 0…1, for each candidate run if it is measured.
+        """Return, for each candidate run, how much measuring it would reduce the metric's expected error, 0…1.
 
-        The reduction is a fraction of the present error. So a metric with greater errors does not outweigh the others.
+        The reduction is a fraction of the present error, so a metric with greater errors does not outweigh the others.
         """
-        variance, less = self._shares()
+        variance, less = self._variances()
         now = np.sqrt(variance)
         after = np.sqrt(np.maximum(variance[:, None] - less, 0.0))
         whole = float(self._weights @ now)
@@ -136,7 +136,7 @@ class _State:
 
     def decided(self) -> Floats:
         """For each candidate run, the expected number of requirements that its measurement would decide."""
-        variance, less = self._shares()
+        variance, less = self._variances()
         if not self.is_limited:
             return np.zeros(less.shape[1])
         left = np.sqrt(np.maximum(variance[:, None] - less, 0.0) + self._noise)
@@ -184,10 +184,10 @@ class Axes:
     capacity: Surface | None = None
 
     def sites(self, runs: Sequence[Run]) -> Sites:
-        """Convert runs to sites, the coordinates of a Gaussian process.
+        """Convert runs to their coordinates in a Gaussian process.
 
-        A site has the payload, the load, the packets per frame, the frames per second, and the regime of the load:
-        unlimited, limited or overload.
+        The coordinates are the payload, the load, the packets per frame, the frames per second, and the regime of the
+        load: unlimited, limited or overload.
         """
         full = np.array([run.unlimited or self.capacity is None for run in runs])
         load = np.where(full, 1.0, [run.load_bps for run in runs])
@@ -222,13 +222,13 @@ class Surface:
 
     @property
     def noise(self) -> float:
-        """Variance of a metric between repeats of one run; the metric is scaled by `icmodel.calibrate.runs.scaled`."""
+        """Variance of the metric's logarithm between repeats of one run; for ratios, variance of the metric itself."""
         return self.process.scale**2 * self.process.kernel.noise
 
     def predict(self, runs: Sequence[Run]) -> tuple[Floats, Floats]:
-        """Predict mean and standard deviation of the metric at n runs, as two arrays (n,).
+        """Predict the metric at n runs: mean and standard deviation of its logarithm, as two arrays (n,).
 
-        Both are of the metric's logarithm; for ratios, of the metric itself (`icmodel.calibrate.runs.scaled`).
+        For ratios, they are those of the metric itself (see `icmodel.calibrate.runs.scaled`).
         """
         sites = self.axes.sites(runs)
         modelled = self.process.mechanism.at(sites)
@@ -251,24 +251,24 @@ class Surface:
         return Covariance(self.process.kernel, distances, first @ second.T).values
 
     def goodput_bps(self, runs: Sequence[Run]) -> Floats:
-        """Capacity [b/s] at the payloads of runs; only for the surface of goodput."""
+        """Predict the capacity [b/s] at the payload of each run; only for the surface of goodput."""
         return np.asarray(np.exp(self.predict(runs)[0]))
 
-    def shares(self, runs: Sequence[Run]) -> Floats:
-        """Ratio of the offered load to the capacity for each run; only for the surface of goodput."""
+    def load_ratios(self, runs: Sequence[Run]) -> Floats:
+        """Return offered load / capacity for each run; only for the surface of goodput."""
         return np.array([run.load_bps for run in runs]) / self.goodput_bps(runs)
 
-    def counts(self, runs: Sequence[Run]) -> Floats:
-        """Weight (0 or 1) of each run in the error of this surface.
+    def error_weights(self, runs: Sequence[Run]) -> Floats:
+        """Return the weight of each run, 0 or 1, in the expected error of this surface.
 
-        On the surface of goodput, only runs that saturate the capacity have weight 1. On other surfaces, all runs have
-        weight 1.
+        The surface of goodput predicts the capacity, so only runs that saturate the capacity have weight 1 in its
+        error. In the error of other surfaces, all runs have weight 1.
         """
         if self.axes.capacity is not None:
             return np.ones(len(runs))
-        return np.where(self.shares(runs) > WITHIN, 1.0, 0.0)
+        return np.where(self.load_ratios(runs) > WITHIN, 1.0, 0.0)
 
-    def tells(self, runs: Sequence[Run]) -> Floats:
+    def informs(self, runs: Sequence[Run]) -> Floats:
         """Return 1 for each run whose measurement improves this surface (the fit of one metric), and 0 for other runs.
 
         The surface of goodput predicts the capacity, so only runs at unlimited load improve it. Every run improves the
@@ -328,10 +328,10 @@ def surfaces(seen: Mapping[str, Observed], mtu_bytes: int) -> dict[str, Surface]
 
 
 def _value(metric: str, log_time: Floats, sites: Sites) -> Floats:
-    """Convert log(time per frame) to log(goodput), or log(goodput) to log(time per frame).
+    """Convert log(time per frame) to log(goodput), or back; values of other metrics are returned unchanged.
 
-    Both conversions are the same formula: log(bits per frame) minus the given logarithm.  Values of other metrics are
-    returned unchanged.
+    Since goodput = bits per frame / time per frame, one formula serves both directions: log(bits per frame) minus the
+    given logarithm.
     """
     return np.log(8 * sites.payload_bytes) - log_time if metric == GOODPUT else log_time
 
@@ -345,22 +345,22 @@ INSIDE = 1.1
 
 
 def within_capacity(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
-    """Select the runs at unlimited load, and the runs with an offered load within capacity.
+    """Select the runs at unlimited load, and the runs whose limited load is within the capacity.
 
-    Saturated runs of limited load are left out, since they give the same result as a run at unlimited load.
+    Runs whose limited load exceeds the capacity are left out: they give the same result as a run at unlimited load.
     """
     if GOODPUT not in known or not runs:
         return list(runs)
-    over = known[GOODPUT].shares(runs) > WITHIN
+    over = known[GOODPUT].load_ratios(runs) > WITHIN
     return [run for run, much in zip(runs, over, strict=True) if run.unlimited or not much]
 
 
 def near_saturation(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
-    """Choose two runs just below saturation on each curve of limited load; their payloads need not be in the grid.
+    """Choose two runs just below saturation on each curve, where latency and CPU utilisation are steepest.
 
-    Latency and CPU utilisation are steepest just below saturation.  A curve has runs of equal load and different
-    payloads.  Small payloads saturate the hosts.  The first chosen payload is the least one such that neither it nor
-    any greater payload saturates them.  The second is `INSIDE` times as large, at most the curve's greatest payload.
+    A curve has runs of equal limited load and different payloads.  Small payloads saturate the hosts.  The first chosen
+    payload is the least one such that neither it nor any greater payload of the curve saturates them.  The second is
+    `INSIDE` times as large, or the curve's greatest payload if this is smaller.  Both need not be in the grid.
     """
     if GOODPUT not in known:
         return []
@@ -370,7 +370,7 @@ def near_saturation(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[R
         scan = np.geomspace(curve[0].payload_bytes, most, SCANNED)
         sizes = np.unique(np.round(scan).astype(int)).tolist()
         asked = [replace(curve[0], payload_bytes=size) for size in sizes]
-        over = np.flatnonzero(known[GOODPUT].shares(asked) > WITHIN)
+        over = np.flatnonzero(known[GOODPUT].load_ratios(asked) > WITHIN)
         if len(over) and over[-1] + 1 < len(asked):
             first = asked[over[-1] + 1]
             second = min(round(INSIDE * first.payload_bytes), most)
@@ -379,17 +379,17 @@ def near_saturation(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[R
 
 
 def overloaded(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
-    """Select the runs at the greatest limited load whose load is clearly above the capacity (overload runs).
+    """Select overload runs: those of the greatest limited load, at payloads where it clearly exceeds the capacity.
 
-    A paced sender in overload may reach less goodput than an unlimited sender.  If a dataset has overload runs, the
-    model predicts overload from them alone.  So all overload runs of a curve are measured, or none: a curve with more
-    than `FEW` overload runs is left out.
+    They are measured since a paced sender in overload may reach less goodput than an unlimited sender.  The model
+    predicts overload from overload runs alone, if a dataset has any.  So either all overload runs of a curve are
+    measured or none: a curve (equal load, different payloads) with more than `FEW` of them is left out.
     """
     paced = [run for run in runs if not run.unlimited]
     if GOODPUT not in known or not paced:
         return []
     most = max(run.load_bps for run in paced)
     asked = [run for run in paced if run.load_bps == most]
-    over = known[GOODPUT].shares(asked) > CLEAR_OVERLOAD
+    over = known[GOODPUT].load_ratios(asked) > CLEAR_OVERLOAD
     found = curves([run for run, much in zip(asked, over, strict=True) if much])
     return [run for curve in found if len(curve) <= FEW for run in curve]

@@ -42,13 +42,17 @@ class Request:
     address : str, optional
         Address of the second host on the measured network.
     words : mapping
-        Fields of `Settings` by name. A missing field, or ``None``, takes the lab topology's value or the default.
+        Fields of `Settings` by name. A field that is missing or ``None`` gets the value that the lab's topology states,
+        otherwise its default.
 
     Raises
     ------
-    CalibrationError, UseCaseError, DatasetError
-        If the settings are impossible, or cannot decide any requirement of the use case. If the use case does not
-        exist. If the folder's name cannot be a dataset's id.
+    CalibrationError
+        If the settings are impossible, or runs under them cannot decide the verdict of the use case.
+    UseCaseError
+        If the use case does not exist.
+    DatasetError
+        If the folder's name cannot be a dataset's id.
     """
 
     folder: Path
@@ -163,7 +167,7 @@ def carry_out(probe: Path, request: Request, watch: Watch | None = None) -> Cali
 
 
 def _given(words: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy a mapping without the entries that are ``None``."""
+    """Copy a mapping without the keys whose value is ``None``."""
     return {name: value for name, value in words.items() if value is not None}
 
 
@@ -173,10 +177,11 @@ MOST_REFUSED = 3
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of a calibration after a run or a step; only the progress after a step has scores.
+    """Progress of a calibration, reported after each run and after each step.
 
-    ``disturbed`` is the number of runs excluded because the hypervisor took too much of a core;
-    ``requirements`` has the outcome of each requirement of the use case.
+    ``scores`` are the errors of the model, which are only known after a step. ``disturbed`` is the number of runs
+    excluded because the hypervisor took too much of a core. ``requirements`` has the outcome of each requirement of the
+    use case.
     """
 
     step: int

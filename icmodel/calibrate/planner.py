@@ -42,7 +42,7 @@ from icmodel.requirement import UNDECIDED
 from icmodel.scenario import Scenario
 from icmodel.usecase import UseCase, evaluate, load_usecase
 from icmodel.usecase.document import Candidate
-from icmodel.validate.folds import Fold, Key, answers, curve, in_order, place
+from icmodel.validate.folds import Fold, Key, answers, curve_key, in_order, point_key
 from icmodel.validate.scores import by_metric, outcome, score
 
 MOST_SPOILT = 3
@@ -105,12 +105,12 @@ class Planner:
         return self._next(records, counts, grid, refused)
 
     def opening(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
-        """Choose the runs of a step that are fixed by rule.
+        """Choose the runs that are fixed by rule; each step of a calibration has its own rule.
 
         Step 1 measures the capacity.  Step 2 measures two runs of every curve: of the runs within the capacity, those
-        with the least and the greatest payload.  Step 3 measures runs next to saturation and in overload; with a use
-        case, step 3 is left out, since later steps choose runs by the verdict.  If disturbed records are excluded, each
-        later step repeats the runs of step 1 that have only disturbed records.
+        with the least and the greatest payload.  Step 3 measures runs next to saturation and in overload.  With a use
+        case, step 3 has no fixed runs, since from then on runs are chosen to decide the use case.  If disturbed records are
+        excluded, each later step repeats the runs of step 1 that have only disturbed records.
         """
         if step == 1:
             return first_runs(grid, self.settings)
@@ -130,7 +130,10 @@ class Planner:
         grid: Sequence[Run],
         refused: set[Run],
     ) -> StepPlan:
-        """Plan the runs of the next step: those from which the model learns most; or stop if the aim is reached."""
+        """Plan a step of runs that improve the model most, or that may decide the use case.
+
+        If the aim is reached or no run is left to choose, the plan has a reason to stop instead.
+        """
         data = table(records, self.settings)
         judged = scores(data, self.variant, self.settings.aim.metrics)
         stand = (
@@ -143,7 +146,7 @@ class Planner:
         if limit is not None and every and not math.isnan(error) and error <= limit:
             return StepPlan((), "error", judged, stand)
         undecided = stand.decisions if stand else ()
-        wanted = sorted({*grid, *asked_runs(undecided)} - refused)
+        wanted = sorted({*grid, *undecided_runs(undecided)} - refused)
         chosen = self.choose(records, wanted, Purpose(domain(grid), undecided))
         return StepPlan(_turns(chosen, counts), "" if chosen else "exhausted", judged, stand)
 
@@ -236,10 +239,10 @@ def scores(data: Dataset, variant: str, metrics: Sequence[str]) -> tuple[Score, 
 
 def _folds(data: Dataset, metrics: Sequence[str]) -> Iterator[Fold]:
     """Divide points into folds; points at the least or greatest payload of a curve stay in every training set."""
-    places = [place(data, point) for point in data.points]
+    places = [point_key(data, point) for point in data.points]
     by_curve: dict[Key, set[Key]] = {}
     for point, at in zip(data.points, places, strict=True):
-        by_curve.setdefault(curve(data, point), set()).add(at)
+        by_curve.setdefault(curve_key(data, point), set()).add(at)
     inner = [at for key in in_order(by_curve) for at in sorted(by_curve[key])[1:-1]]
     for number in range(FOLDS):
         left = frozenset(inner[number::FOLDS])
@@ -304,9 +307,9 @@ def refuse_undecidable(case: UseCase, settings: Settings) -> None:
 
 
 def _obstacles(scenario: Scenario, settings: Settings) -> Iterator[str]:
-    """Reasons why a dataset measured with these settings cannot predict a scenario.
+    """Yield reasons why a dataset measured with these settings cannot predict a scenario.
 
-    Switches are not an obstacle: if a dataset has no switches, `evaluate` adds a note.
+    Switches of the scenario are no reason: a dataset without switches can still predict it, with a note.
     """
     if scenario.protocol not in settings.grid.protocols:
         yield f"{scenario.protocol} is not measured, {_protocol_hint(scenario)}"
@@ -342,7 +345,7 @@ def own_runs(case: UseCase, settings: Settings) -> tuple[Run, ...]:
 def standing(case: UseCase, data: Dataset, variant: str, settings: Settings) -> Standing:
     """Evaluate a use case on the runs measured so far: verdict, undecided requirements, and outcome by requirement.
 
-    The requirements are those of the chosen candidate.
+    Only the use case's default candidate (choice of protocol, frames and cores) counts.
     """
     evaluation = evaluate(case, data, variant)
     asked = {answer.stream: answer.scenario for answer in evaluation.chosen.answers}
@@ -357,7 +360,7 @@ def standing(case: UseCase, data: Dataset, variant: str, settings: Settings) -> 
     return Standing(evaluation.verdict, tuple(found), outcomes)
 
 
-def asked_runs(decisions: Iterable[Decision]) -> tuple[Run, ...]:
+def undecided_runs(decisions: Iterable[Decision]) -> tuple[Run, ...]:
     """Return the runs at which a requirement is undecided, sorted, without duplicates."""
     return tuple(sorted({decision.run for decision in decisions}))
 

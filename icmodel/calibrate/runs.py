@@ -195,7 +195,8 @@ def framing(protocol: str, mtu_bytes: int) -> ethernet.Framing:
 def breaks(protocol: str, mtu_bytes: int) -> tuple[int, ...]:
     """Packet breaks of a protocol [B]: the largest payloads that fit into 1, 2, 3, 5 … packets.
 
-    For the protocol ``ethernet``, they are the greatest payload that is padded, and the MTU.
+    The protocol ``ethernet`` sends each frame in one packet.  Its breaks are the MTU, and the payload up to which
+    Ethernet pads a frame to its minimum size.
     """
     if protocol == "ethernet":
         return (LEAST_ETHERNET_BYTES, mtu_bytes)
@@ -251,7 +252,7 @@ def candidates(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
 
 
 def domain(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Runs at which the error of a calibration is judged: geometrically spaced payloads on each curve."""
+    """Runs at which the model's errors should be low: geometrically spaced payloads on each curve of ``runs``."""
     return tuple(
         replace(curve[0], payload_bytes=size)
         for curve in curves(runs)

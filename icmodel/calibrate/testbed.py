@@ -90,9 +90,9 @@ class Hosts:
     def measure(self, run: Run, repeat: int) -> Record | Refused:
         """Measure a run once with icprobe, and return its record or a refusal.
 
-        The run counts as refused if icprobe rejects it while the responder still runs.
+        It is a refusal if icprobe on host A exits with the code for refused runs while icprobe on host B still runs.
         """
-        done = run_to_end(self._pair.asking((*run.words(), *self._times)), self._longest_s)
+        done = run_to_end(self._pair.run_command((*run.words(), *self._times)), self._longest_s)
         if done.returncode == REFUSED and self._responder and self._responder.poll() is None:
             return Refused(error_line(done.stderr))
         return record_of(done)
@@ -104,7 +104,7 @@ class Hosts:
             key = stack.enter_context(new_key(self._probe, self._folder))
             self._pair.up(key)
             stack.callback(self._pair.down)
-            self._responder = stack.enter_context(responder(self._pair.answering()))
+            self._responder = stack.enter_context(responder(self._pair.serve_command()))
             self._stack = stack.pop_all()
         return self
 
@@ -176,11 +176,11 @@ class LabPair:
             )
         self.address = hosts["B"]["addresses"][0]
 
-    def asking(self, words: Sequence[str]) -> list[str]:
+    def run_command(self, words: Sequence[str]) -> list[str]:
         """Make the command that runs ``icprobe run`` with the given options in the namespace of host A."""
         return [*self._on("A"), "run", "--to", self.address, "--key", self._key, *words]
 
-    def answering(self) -> list[str]:
+    def serve_command(self) -> list[str]:
         """Make the command that runs ``icprobe serve`` in the namespace of host B."""
         serve = (*self._on("B"), "serve", "--bind", self.address, "--key", self._key)
         return until_stdin_ends(serve)
@@ -257,12 +257,12 @@ class SshPair:
                 self.down()
             raise
 
-    def asking(self, words: Sequence[str]) -> list[str]:
+    def run_command(self, words: Sequence[str]) -> list[str]:
         """Make the command that runs ``icprobe run`` with the given options on host A, over SSH."""
         command = (self._probe, "run", "--to", self.address, "--key", self.keys[0], *words)
         return self._ssh(self._hosts[0], shlex.join(command))
 
-    def answering(self) -> list[str]:
+    def serve_command(self) -> list[str]:
         """Make the command that runs ``icprobe serve`` on host B, over SSH; it ends with the connection."""
         serve = (self._probe, "serve", "--bind", self.address, "--key", self.keys[1])
         return self._ssh(self._hosts[1], RESPONDER.format(serve=shlex.join(serve)))

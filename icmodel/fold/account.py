@@ -34,7 +34,7 @@ SPOILS_BY_OTHERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """Outcome of one run when records are folded: used, held out, or kept apart with the reason.
+    """Outcome of one run when records are folded: used for points, held out for tests, or kept apart with a reason.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class Account:
         return dict(sorted(found.items()))
 
     def flags(self) -> dict[str, dict[str, int]]:
-        """Count the runs that have each flag (``runs``), and those from which it removed a metric (``spoilt``)."""
+        """Count, for each flag, the runs that have it (``runs``), and those that lost a metric by it (``spoilt``)."""
         seen = Counter(flag for item in self.fates for flag in item.flags)
         spoilt = Counter(
             flag
@@ -234,9 +234,9 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def remarks(records: Sequence[Record], document: Mapping[str, object]) -> tuple[str, ...]:
-    """Write remarks on anomalies in the records.
+    """Write remarks on anomalies in the records, one sentence each.
 
-    Anomalies are plans in several versions, a missing or exceeded line rate, and drift of the hosts.
+    Anomalies are several versions of one measuring plan, an unknown or exceeded line rate, and drift of the hosts.
     """
     return (*_forms(records), *_line_rate(records, document), *_drift(records))
 

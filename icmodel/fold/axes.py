@@ -106,7 +106,7 @@ Properties = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class OptionAxes:
-    """Option axes of a folded dataset, and the options that all runs share.
+    """Option axes of a folded dataset, their values, and the options that all runs share.
 
     Parameters
     ----------
@@ -351,11 +351,15 @@ def _word(value: object) -> str:
 def axis_label(axis: str, record: Record, properties: Properties, differing: Sequence[str]) -> str:
     """Value of a run on an option axis that separates environments, such as ``plan`` or ``offloads``.
 
+    An axis may combine several properties of the hosts.  For example, the value ``lro=off tso=on`` of ``offloads``
+    names two.
+
     Parameters
     ----------
+    properties : mapping
+        Properties of the run's hosts, by name.
     differing : sequence of str
-        Properties that differ between runs.  The value of an axis with several properties, such as ``offloads``, names
-        only these.
+        Names of the properties that differ between runs; the value of a combined axis names only these.
     """
     if axis == "plan":
         return "none" if record.document.plan is None else cell(record.document.plan.name)

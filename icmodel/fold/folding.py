@@ -103,20 +103,20 @@ def fold(
     axes = option_axes(rest, compared.labels)
 
     # If any run of a point is held out, the other runs of that point are kept apart.
-    runs = [(place_of(one, axes), one) for one in rest]
-    closed = {where(place) for place, one in runs if one.held_out}
+    runs = [(conditions_of(one, axes), one) for one in rest]
+    closed = {point_key(row) for row, one in runs if one.held_out}
     apart |= {
-        one.run: ELSEWHERE for place, one in runs if where(place) in closed and not one.held_out
+        one.run: ELSEWHERE for row, one in runs if point_key(row) in closed and not one.held_out
     }
-    runs = [(place, one) for place, one in runs if one.run not in apart]
+    runs = [(row, one) for row, one in runs if one.run not in apart]
 
     # Make the rows of each run; a run without a row is kept apart with a reason.
     left_out = {one.run: spoilt_metrics(one, chosen) for _, one in runs}
-    alone = {one.run: single(place, one, left_out[one.run]) for place, one in runs}
+    alone = {one.run: single(row, one, left_out[one.run]) for row, one in runs}
     for run in (run for run, rows in alone.items() if not rows):
         flags = sorted({flag for spoiling in left_out[run].values() for flag in spoiling})
         apart[run] = f"{SPOILT}: {', '.join(flags)}" if flags else EMPTY
-    open_runs = [(place, one) for place, one in runs if not one.held_out]
+    open_runs = [(row, one) for row, one in runs if not one.held_out]
     points = merged(open_runs, left_out)
     if not points:
         reasons = {one.run: apart.get(one.run, HELD) for one in ordered}
@@ -196,7 +196,7 @@ LEAST_POINTS = 10
 NORMAL = 1.4826 / math.sqrt(2)
 """Standard deviation of a normal distribution, divided by the median absolute difference between two draws."""
 
-Place = tuple[object, ...]
+PointKey = tuple[object, ...]
 """Key of a measured point: the columns of a row that precede the metric."""
 Runs = Sequence[tuple[Point, Record]]
 """Runs as pairs: a row with the axes of the run, and the record of the run."""
@@ -204,8 +204,8 @@ LeftOut = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Metrics that are left out of the rows, by run, each with the flags that make it unusable."""
 
 
-def place_of(record: Record, axes: OptionAxes) -> Point:
-    """Make a row with the axes of a run, but without a metric and value.
+def conditions_of(record: Record, axes: OptionAxes) -> Point:
+    """Make a row that has only the conditions of a run (axes and options); its metric and value are empty.
 
     Raises
     ------
@@ -243,9 +243,9 @@ def axis_value(record: Record, name: str) -> Any:
     return value if whole else rounded(value)
 
 
-def where(place: Point) -> Place:
-    """Key of the measured point of a row: the row's axes."""
-    return tuple(place)[POINT]
+def point_key(row: Point) -> PointKey:
+    """Return the key of the point that a row measures: the values of the row's axes and options."""
+    return tuple(row)[POINT]
 
 
 def metrics_of(record: Record) -> dict[str, float]:
@@ -298,18 +298,18 @@ def merged(runs: Runs, left_out: LeftOut) -> tuple[Point, ...]:
 
 def by_point(runs: Runs) -> list[list[tuple[Point, Record]]]:
     """Group runs by the point that they measured."""
-    groups: dict[Place, list[tuple[Point, Record]]] = {}
-    for place, record in runs:
-        groups.setdefault(where(place), []).append((place, record))
+    groups: dict[PointKey, list[tuple[Point, Record]]] = {}
+    for row, record in runs:
+        groups.setdefault(point_key(row), []).append((row, record))
     return list(groups.values())
 
 
-def single(place: Point, record: Record, left_out: Container[str]) -> tuple[Point, ...]:
+def single(row: Point, record: Record, left_out: Container[str]) -> tuple[Point, ...]:
     """Make the rows of a single run, one per metric; metrics in ``left_out`` are omitted."""
     plan = record.document.plan
     source = f"run {record.run}" if plan is None else f"plan {plan.name}"
     return tuple(
-        place._replace(metric=metric, value=rounded(value), n=1, source=source)
+        row._replace(metric=metric, value=rounded(value), n=1, source=source)
         for metric, value in metrics_of(record).items()
         if metric not in left_out
     )
@@ -333,7 +333,7 @@ def between_sessions(runs: Runs, left_out: LeftOut) -> dict[str, object] | None:
     Parameters
     ----------
     runs : sequence of (row, record)
-        Runs from which points are made: a row with the axes of the run (:func:`place_of`), and the run's record.
+        Runs from which points are made: a row with the axes of the run (:func:`conditions_of`), and the run's record.
     left_out : mapping
         Metrics to omit, by run.
 

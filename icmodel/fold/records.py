@@ -66,7 +66,7 @@ class ToolMark(Part):
 
 
 class Background(Part):
-    """Another stream of the plan during the run; ``covered`` tells whether the stream lasted the whole run."""
+    """Stream that the plan ran beside the measured one; ``covered`` tells whether it lasted for the whole run."""
 
     covered: bool
 
@@ -91,7 +91,7 @@ class Hosts(Part):
 
 
 class CoreTime(Part):
-    """Use of one core of a host: shares of time in which the hypervisor took the core, or in which it was idle."""
+    """Use of one core of a host: the shares of time in which the hypervisor took the core, and in which it was idle."""
 
     core: int
     steal: Number = 0.0
@@ -99,7 +99,7 @@ class CoreTime(Part):
 
 
 class Baseline(Part):
-    """Use of a host's cores before a run, while no stream runs."""
+    """Use of a host's cores before a run, when the measured stream has not started."""
 
     cores: tuple[CoreTime, ...] = Field(default=(), strict=False)
 
@@ -541,10 +541,9 @@ def coarser(record: Record, digits: int) -> Record:
 
 
 def merged_buckets(buckets: list[list[int]], digits: int) -> list[list[int]]:
-    """Merge the buckets ``[lower, upper, count]`` of a histogram into wider buckets with fewer digits.
+    """Reduce a histogram to ``digits`` significant digits by merging its buckets ``[lower, upper, count]``.
 
-    The width of a bucket is the greatest power of two that resolves the digits. So each wider bucket consists of whole
-    narrower buckets, and no count is divided.
+    All widths are powers of two. So each wider bucket consists of whole narrower buckets, and no count is divided.
     """
     bits = (2 * 10**digits).bit_length()
     counts: Counter[tuple[int, int]] = Counter()

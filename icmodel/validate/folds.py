@@ -2,8 +2,8 @@
 
 Each row states its basis (kind of evidence). Only rows of basis ``measured`` or ``tabulated`` are used, for training
 and for tests. Rows of basis ``assumed``, ``derived`` or ``stated`` often follow from a measured number, by a rule or by
-rounding. In training, they would reveal a left-out number. In tests, they would score an assumption, or a prediction
-(IC2012 table 8-2).
+rounding. As training rows, they would reveal a left-out number. As test rows, they would compare a prediction with an
+assumption or with another prediction.
 
 A point is left out with all its metrics, since for example the goodput reveals the frame rate. All rows of the same
 conditions (repeats) are left out together.
@@ -59,8 +59,8 @@ class Folds:
     ----------
     known : tuple of Point
         All measured and tabulated rows.
-    left_out, asked : mapping
-        By name of the fold: the rows removed from ``known``, and those of the removed rows that are predicted.
+    left_out, tested : mapping
+        By name of the fold: its left-out rows, which are not used for training, and those of them that are tested.
     names : tuple of Key
         Names of the folds, in order.
     """
@@ -68,7 +68,7 @@ class Folds:
     data: Dataset
     known: tuple[Point, ...]
     left_out: Mapping[Key, Sequence[Point]]
-    asked: Mapping[Key, tuple[Point, ...]]
+    tested: Mapping[Key, tuple[Point, ...]]
     names: tuple[Key, ...]
 
     def __len__(self) -> int:
@@ -78,7 +78,7 @@ class Folds:
         name = self.names[number]
         out = {id(point) for point in self.left_out[name]}
         rest = tuple(point for point in self.known if id(point) not in out)
-        return Fold(text(name), replace(self.data, points=rest), self.asked[name])
+        return Fold(text(name), replace(self.data, points=rest), self.tested[name])
 
     def __iter__(self) -> Iterator[Fold]:
         return map(self.__getitem__, range(len(self)))
@@ -107,8 +107,8 @@ def counts(points: Iterable[Point]) -> Mapping[str, int]:
 def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Folds:
     """Make a fold for each point: the point is the test, and all other points are for training.
 
-    In overload, the load exceeds the best goodput at the payload. Points in overload that differ only in the load count
-    as one point, since the amount of overload has little effect.
+    Points in overload (at a load above the best goodput of their payload) that differ only in the load count as one
+    point. How far the load exceeds the goodput has little effect, so each such point would reveal the others.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Fold
     over = {id(point) for point, regime in regimes if regime == OVERLOAD}
 
     def key(point: Point) -> Key:
-        *others, load, payload = place(data, point)
+        *others, load, payload = point_key(data, point)
         return (*others, IN_OVERLOAD if id(point) in over else load, payload)
 
     return _leave_out(data, metrics, key, most)
@@ -133,7 +133,7 @@ def leave_a_curve_out(data: Dataset, *metrics: str, most: int | None = None) -> 
 
     A curve is the set of rows that differ only in payload.
     """
-    return _leave_out(data, metrics, lambda point: curve(data, point), most)
+    return _leave_out(data, metrics, lambda point: curve_key(data, point), most)
 
 
 def leave_a_break_out(
@@ -155,8 +155,8 @@ def leave_a_break_out(
         each curve.
     """
     places = next_to_break(data, scored(data, metric), breaks_bytes)
-    near = tuple(p for p in scored(data) if place(data, p) in places)
-    return _leave_out(data, (metric,), lambda p: places[place(data, p)], most, near)
+    near = tuple(p for p in scored(data) if point_key(data, p) in places)
+    return _leave_out(data, (metric,), lambda p: places[point_key(data, p)], most, near)
 
 
 def leave_break_sizes_out(
@@ -174,16 +174,16 @@ def leave_break_sizes_out(
     """
     known = scored(data)
     places = next_to_break(data, scored(data, metric), breaks_bytes)
-    found = ((point, places.get(place(data, point))) for point in scored(data, metric))
-    asked = group_by_key(
+    found = ((point, places.get(point_key(data, point))) for point in scored(data, metric))
+    tested = group_by_key(
         ((point.protocol, *at[-2:]), point) for point, at in found if at is not None
     )
-    names = tuple(_drawn(in_order(asked), most))
+    names = tuple(_drawn(in_order(tested), most))
     left_out = {
         name: [p for p in known if p.protocol == name[0] and p.payload_bytes in name[1:]]
         for name in names
     }
-    return Folds(data, known, left_out, {n: tuple(asked[n]) for n in names}, names)
+    return Folds(data, known, left_out, {n: tuple(tested[n]) for n in names}, names)
 
 
 def held_out(data: Dataset, runs: Sequence[Point] | None = None) -> tuple[Fold, ...]:
@@ -229,12 +229,12 @@ def _leave_out(
 ) -> Folds:
     known = scored(data)
     groups = group_by_key((key(point), point) for point in (known if among is None else among))
-    asked = {
+    tested = {
         name: tuple(p for p in members if not metrics or p.metric in metrics)
         for name, members in groups.items()
     }
-    names = in_order(name for name, test in asked.items() if test)
-    return Folds(data, known, groups, asked, tuple(_drawn(names, most)))
+    names = in_order(name for name, test in tested.items() if test)
+    return Folds(data, known, groups, tested, tuple(_drawn(names, most)))
 
 
 def _drawn(names: list[Key], most: int | None) -> list[Key]:
@@ -269,11 +269,11 @@ def next_to_break(
     Returns
     -------
     dict
-        Keys of the points next to a break, as `place` returns them. Each value has the key of the curve, then the last
-        payload [B] up to the break, then the first payload above it.
+        Keys of the points next to a break, as `point_key` returns them. The value is a tuple: the parts of the curve's
+        key, the last payload [B] up to the break, and the first payload above it.
     """
     found: dict[Key, Key] = {}
-    for line, members in group_by_key((curve(data, p), p) for p in points).items():
+    for line, members in group_by_key((curve_key(data, p), p) for p in points).items():
         sized = {p.payload_bytes: p.value for p in members if p.payload_bytes is not None}
         sizes = sorted(sized)
         pairs: list[Pair | None]
@@ -285,7 +285,7 @@ def next_to_break(
         for below, above in filter(None, pairs):
             for point in members:
                 if point.payload_bytes in (below, above):
-                    found[place(data, point)] = (*line, float(below), float(above))
+                    found[point_key(data, point)] = (*line, float(below), float(above))
     return found
 
 
@@ -309,10 +309,11 @@ def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | N
 
 
 def step(sizes: Sequence[int], values: Sequence[float]) -> Pair | None:
-    """Find the sharpest step of a curve: two neighbouring payloads between which the slope changes most.
+    """Find the sharpest step of a curve, and return the two neighbouring payloads on both sides of it.
 
-    On log axes, the slope between two payloads is compared with the mean of the slopes to its left and right. The
-    result is None if there are fewer than four payloads, or a value is not positive.
+    All slopes are taken on log axes, between neighbouring payloads. The step is where the slope differs most from the
+    mean of the slopes to its left and to its right. The result is None if there are fewer than four payloads, or a
+    value is not positive.
     """
     if len(sizes) < FEWEST_SIZES or min(values) <= 0:
         return None
@@ -326,17 +327,17 @@ Key = tuple[float | str, ...]
 UNSPECIFIED = -1.0
 
 
-def place(data: Dataset, point: Point) -> Key:
+def point_key(data: Dataset, point: Point) -> Key:
     """Return the key of a row's point (its conditions); all metrics and repeats of a point have the same key.
 
     Empty cells count as the defaults of a `Scenario`: unlimited load, no switch, one endpoint, no other goodput, and
     the default of an option.
     """
     payload = UNSPECIFIED if point.payload_bytes is None else point.payload_bytes
-    return (*curve(data, point), payload)
+    return (*curve_key(data, point), payload)
 
 
-def curve(data: Dataset, point: Point) -> Key:
+def curve_key(data: Dataset, point: Point) -> Key:
     """Return the key of a row's curve: the row's conditions without the payload."""
     options = (
         value or data.option_defaults[axis]
@@ -428,11 +429,11 @@ def answers(
 def answers_of(
     model: Model, data: Dataset, test: Sequence[Point], metrics: Collection[str] | None = None
 ) -> tuple[Estimate, ...]:
-    """Predict test rows by a fitted model, in the given order; rows of one point share one prediction."""
+    """Predict test rows by a fitted model, in the given order; rows under the same conditions share one prediction."""
     known: dict[Key, dict[str, Estimate] | str] = {}
     found, shares = [], run_shares(data)
     for point in test:
-        at = place(data, point)
+        at = point_key(data, point)
         if at not in known:
             wanted = None if metrics is None else tuple(m for m in metrics if m in data.metrics)
             try:
@@ -464,10 +465,11 @@ SHORTFALL = "shortfall_bps"
 
 
 def of_one_run(metrics: Mapping[str, Estimate], share: RunShare) -> dict[str, Estimate]:
-    """Widen the intervals of rates to those of a single run, for a stream that requests less than the capacity.
+    """Widen predicted intervals of rates so that they hold for a single run, if the stream gets its request.
 
-    Over a long time, such a stream gets its request, but a run of seconds may count less or more. ``share`` is low and
-    high of the ratio goodput / request of single runs, by which low and high of each rate are multiplied.
+    Over a long time, the goodput of such a stream equals its request, but a run of seconds may count less or more.
+    ``share`` has the least and the greatest goodput / request of single runs. The low of each rate is multiplied by the
+    least, and the high by the greatest.
     """
     low, high = share
     found = {

@@ -18,7 +18,7 @@ from icmodel.dataset import Dataset, Point
 from icmodel.dataset.rows import ABSOLUTE, POINT, kind
 from icmodel.documents import group_by_key
 from icmodel.estimate import Estimate, absent
-from icmodel.validate.folds import Key, place
+from icmodel.validate.folds import Key, point_key
 
 CLOSE = 1e-9
 """Relative tolerance for rounding, by which intervals are widened before a row is tested."""
@@ -178,9 +178,10 @@ def _scale(point: Point) -> float:
 
 
 def coverage(covered: Sequence[bool]) -> Coverage | None:
-    """Compute the coverage. ``covered`` tells for each test row with an interval whether the row lies inside.
+    """Compute the coverage: the share of test rows inside their predicted intervals.
 
-    Without such rows, the result is ``None``.
+    ``covered`` has, for each test row with an interval, whether the row lies inside. If it is empty, the result is
+    ``None``.
     """
     n, inside = len(covered), sum(covered)
     if not n:
@@ -231,7 +232,8 @@ class Partition:
         Keys of the training points, only given if the test rows are held-out runs. Such runs may repeat training
         points, so the others form a region of their own.
     full_bps : float
-        Line rate [b/s], by which loads are divided to find their band; the greatest limited load if it is unknown.
+        Rate [b/s] by which loads are divided to find their band: the line rate, or the dataset's greatest limited load
+        if the line rate is unknown.
     """
 
     data: Dataset
@@ -271,7 +273,7 @@ def regions(parts: Partition, outcome: Outcome) -> Iterator[str]:
         part = point.load_bps / parts.full_bps
         yield next(name for limit, name in BANDS if part <= limit)
 
-    at = place(data, point)
+    at = point_key(data, point)
     if at in parts.next_to_break.get(point.metric, ()):
         yield "beside a break"
     if parts.trained is not None:

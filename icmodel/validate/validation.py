@@ -30,7 +30,7 @@ from icmodel.validate.folds import (
     leave_break_sizes_out,
     leave_one_out,
     next_to_break,
-    place,
+    point_key,
     runs_of,
     scored,
 )
@@ -244,12 +244,15 @@ def _check(data: Dataset, asked: ValidationOptions, known: Mapping[str, int]) ->
 
 @dataclass(frozen=True)
 class Plan:
-    """Folds of one kind for the chosen metrics. Pickling omits the folds; the receiving process rebuilds them."""
+    """Folds of one kind for the chosen metrics.
+
+    A plan that is pickled for a worker process omits the folds, since they are large; the worker rebuilds them.
+    """
 
     kind: str
     data: Dataset
     chosen: tuple[str, ...]
-    asked: ValidationOptions
+    options: ValidationOptions
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -262,31 +265,31 @@ class Plan:
         raise IndexError(number)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Plan, (self.kind, self.data, self.chosen, self.asked)
+        return Plan, (self.kind, self.data, self.chosen, self.options)
 
     @cached_property
     def parts(self) -> Sequence[Folds | tuple[Fold, ...]]:
-        """Folds of this kind, as one sequence for all metrics together, or one for each metric.
+        """Folds of this kind: one sequence of folds for all metrics together, or one sequence for each metric.
 
-        There is one for each metric if the folds leave out the points next to packet breaks, since each metric has its
-        own. A packet break is a payload above which a frame needs one more packet. The result is empty if there is
-        nothing to leave out.
+        Kinds that leave out the points next to packet breaks have one sequence for each metric, since these points
+        depend on the metric. A packet break is a payload above which a frame needs one more packet. The result is empty
+        if there is nothing to leave out.
         """
-        data, chosen, asked = self.data, self.chosen, self.asked
+        data, chosen, options = self.data, self.chosen, self.options
         if not chosen:
             return ()
         if self.kind == LEAVE_ONE:
-            return (leave_one_out(data, *chosen, most=asked.most),)
+            return (leave_one_out(data, *chosen, most=options.most),)
         if self.kind == LEAVE_CURVE:
-            curves = leave_a_curve_out(data, *chosen, most=asked.most)
+            curves = leave_a_curve_out(data, *chosen, most=options.most)
             return (curves,) if len(curves) > 1 else ()
         if self.kind in (LEAVE_BREAK, LEAVE_SIZES):
             leave = leave_a_break_out if self.kind == LEAVE_BREAK else leave_break_sizes_out
             return tuple(
-                leave(data, metric, breaks_bytes=asked.breaks_bytes, most=asked.most)
+                leave(data, metric, breaks_bytes=options.breaks_bytes, most=options.most)
                 for metric in chosen
             )
-        held = held_out(data, _runs(data, asked))
+        held = held_out(data, _runs(data, options))
         return (held,) if any(p.metric in chosen for fold in held for p in fold.test) else ()
 
 
@@ -323,7 +326,7 @@ def score_trial(
     One region has the points next to a packet break, a payload above which a frame needs one more packet. ``near`` has
     the keys of these points, by metric.
     """
-    trained = {place(data, point) for point in scored(data)} if kind == HELD_OUT else None
+    trained = {point_key(data, point) for point in scored(data)} if kind == HELD_OUT else None
     division = partition(data, near, trained)
     metrics = {}
     for metric, members in by_metric(outcomes).items():
@@ -415,9 +418,9 @@ def choose(data: Dataset, progress: Progress | None = None) -> Choice:
 
 
 def _ratio(usual: list[float], other: list[float]) -> float:
-    """Return the median error of the ``other`` variant, divided by the median error of the ``usual`` variant.
+    """Return median(``other``) / median(``usual``) of the errors of two variants of the model.
 
-    Only rows predicted by both variants count. The result is 0 (no comparison) if these are too few, or if a median
+    Only rows that both variants predict are used. The result is 0 (no comparison) if these are too few, or if a median
     is 0.
     """
     both = np.array([usual, other])

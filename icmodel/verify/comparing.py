@@ -141,9 +141,10 @@ def streams(
 ) -> dict[str, dict[str, Compared]]:
     """Compare the predicted metrics of each stream with their measurements: stream -> metric -> result.
 
-    Even if a stream gets its request, the goodput of a single run is not exactly the request. ``shares`` maps each
-    protocol to the low and high of the ratio goodput / request in single runs (`icmodel.fits.observations.run_shares`).
-    If a stream is predicted to get its request, low and high of its goodput are multiplied by these two ratios.
+    Even if a stream gets its request, the goodput of a single run is not exactly the request. ``shares`` has, for each
+    protocol, the least and the greatest goodput / request of single runs (`icmodel.fits.observations.run_shares`). If a
+    stream is predicted to get its request, the low of its predicted goodput is multiplied by the least of these ratios,
+    and the high by the greatest.
     """
     found: dict[str, dict[str, Compared]] = {}
     for name, stream in system.streams.items():
@@ -374,9 +375,10 @@ class Verification:
 
 
 def most_outside(count: int) -> int:
-    """Return how many of ``count`` independent values may at most lie outside their 90 % intervals by chance.
+    """Return the greatest number of ``count`` values that may lie outside their 90 % intervals by chance alone.
 
-    It is the 99 % quantile of a binomial distribution with ``count`` trials of probability 10 %.
+    The values are taken as independent, so this is the 99 % quantile of a binomial distribution with ``count`` trials
+    of probability 10 %.
 
     Examples
     --------

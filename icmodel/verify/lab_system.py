@@ -254,9 +254,10 @@ def machine_cores() -> tuple[int, ...]:
 
 
 def slowdown(system: System, cores: int) -> float:
-    """Return the least slowdown of 1, 2, 5, 10, 20, … at which the streams keep at most `MOST_BUSY` × ``cores`` busy.
+    """Return the slowdown of a lab system: the factor by which all rates of the system are divided.
 
-    A slowdown divides all rates of the system.
+    It is the least of 1, 2, 5, 10, 20, … with which the streams keep at most the share `MOST_BUSY` of ``cores``
+    processor cores busy.
     """
     needed = busy_cores(system) / (MOST_BUSY * cores)
     factors = (step * 10.0**power for power in count() for step in STEPS)

@@ -233,25 +233,24 @@ def stream_arguments(system: System, stream: Stream) -> tuple[str, ...]:
 
 
 def _timed(command: Sequence[str], longest_s: float) -> tuple[Mapping[str, Any], Span]:
-    """Run a command of icprobe; return its record, and its start and end by this machine's clock [s]."""
+    """Run a command of icprobe; return its record, and the times at which the command started and ended [s]."""
     begun_s = time.monotonic()
     done = run_to_end(command, longest_s)
     return record_of(done), (begun_s, time.monotonic())
 
 
 def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
-    """Return a lower bound on the share of a stream's measurement window in which all streams sent.
+    """Return a lower bound on the share of each stream's measurement window in which all streams sent.
 
-    Each stream has its own window, and the bound holds for the window of every stream.
+    It is 1 - max(d - min(warm-up, tail), 0) / window, or 0 if this is negative. Here d is the greatest possible time
+    between the start of the first stream and the start of the last stream.
 
-    The bound is 1 - max(d - min(warm-up, tail), 0) / window, or 0 if this is negative. Here d is the greatest possible
-    time between the start of the first stream and the start of the last stream.
+    - d follows from the start and the end of the command that runs each stream. If a command took u longer than planned,
+      its stream started at most u later than planned.
+    - Each stream sends during its window, before it (warm-up) and after it (tail). So another stream may start later by
+      the warm-up, or earlier by the tail, and still send during the whole window.
 
-    - The start of a stream is known only roughly. Its run starts at S and ends at E, which exceeds the planned length by
-      u = (E - S) - planned length. It is unknown how much of u is before the traffic, and how much is after it. So the
-      traffic starts between S and S + u, plus an idle time that is equal for all streams.
-    - A stream sends before its window (warm-up) and after it (tail). So a window loses nothing if another stream starts
-      later by up to the warm-up, or earlier by up to the tail.
+    ``spans`` has the start and end of the command of each stream [s].
     """
     begun = [begun_s for begun_s, _ in spans]
     spare = [max(ended_s - begun_s - times.run_s, 0.0) for begun_s, ended_s in spans]
@@ -359,9 +358,10 @@ def _class_rates_bps(system: System, port: Port) -> Mapping[int, float]:
     """Return the guaranteed rate of each priority at a port [b/s]; empty if the port has a single queue.
 
     - Strict priority guarantees only `LEAST_CLASS_BPS` to each priority.
-    - Round robin shares the port's rate by weight. Packets without a priority have priority 0. If it has
-      no share, `LEAST_CLASS_BPS` is first reserved for it. A weight in packets is multiplied by the mean packet size of its
+    - Round robin shares the port's rate by weight. A weight in packets is multiplied by the mean packet size of its
       priority.
+    - Packets without a priority have priority 0. If round robin has no weight for priority 0, the rate `LEAST_CLASS_BPS`
+      is reserved for such packets, and the weights share the rest.
     """
     streams = [stream for stream in system.streams.values() if port.name in stream.path]
     here = sorted({stream.priority for stream in streams})
