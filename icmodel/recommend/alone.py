@@ -144,7 +144,7 @@ class AlonePredictions:
         at : array of int (variants,)
             Index of each variant of the stream in the arrays of these predictions.
         sends : bool
-            Whether the stream loads the sender's processor. Of the streams of one multicast, only one does.
+            Whether the stream loads the sender's processor. Of the copies of a multicast set, only one does.
         """
         ratios = [self.ratios[row] for row in self.rows[at].tolist()]
         for hop, name in enumerate(stream.path):

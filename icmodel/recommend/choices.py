@@ -265,7 +265,7 @@ def _options(own: object, chosen: tuple[object, ...]) -> tuple[object, ...]:
 def _cabling(link: Links) -> Change:
     """Make a function that changes a link's number of parallel cables.
 
-    It changes the number of interfaces of the devices at both ends by as many.
+    The function also changes the number of interfaces of the devices at both ends, by as many as that of the cables.
     """
 
     def change(document: SystemDocument, count: object) -> SystemDocument:

@@ -98,9 +98,10 @@ class SharedInterface:
     load: Load
 
     def is_full(self, capacities_bps: Mapping[str, Fraction], derived: Derivations) -> bool:
-        """Whether the streams need more goodput than the interface carries; streams of unknown capacity do not count.
+        """Whether the streams together need more goodput than the interface carries.
 
-        Then frames of all streams wait in the queue of the interface, even those of a stream that gets enough goodput.
+        If they do, frames of all streams wait in the queue of the interface, even those of a stream that gets enough
+        goodput. Streams without an entry in ``capacities_bps`` are not counted.
         """
         parts = (
             n * needed_goodput(name, derived).value / float(capacities_bps[name])
@@ -238,8 +239,8 @@ def _count(packed: Packed) -> int:
 def _spread(pieces: list[_Piece], count: int) -> tuple[Load, ...]:
     """Spread streams over ``count`` interfaces, so that the fullest one is as little loaded as possible.
 
-    A bisection finds the least size of interfaces into which all streams fit by first fit (MULTIFIT of Coffman, Garey
-    and Johnson, SIAM Journal on Computing 7, 1978).
+    A bisection finds the least size of an interface that suffices: by first fit, all streams fit into ``count``
+    interfaces of this size (MULTIFIT of Coffman, Garey and Johnson, SIAM Journal on Computing 7, 1978).
     """
     enough = sum((piece.number * piece.size for piece in pieces), Fraction(0))
     least = max([enough / count, *(piece.size for piece in pieces)])

@@ -281,10 +281,10 @@ def _rate_text(scenario: Scenario) -> str:
 
 
 def no_rate(trial: Trial) -> str:
-    """Return a text for a required goodput that no frame rate is sure to achieve with the payload of the trial.
+    """Return a text for a required goodput that no frame rate is sure to achieve with the payload of ``trial``.
 
-    It says whether no rate achieves the goodput, or none surely. It also states the greatest goodput with this payload,
-    and whether a sender without a rate limit is sure to achieve the required one.
+    The text says that no rate achieves the goodput, or that some rate may but none surely does. It also states the
+    greatest goodput with this payload, and whether a sender without a rate limit is sure to achieve the required one.
     """
     frames = f"with frames of {trial.payload_bytes} B"
     greatest = trial.goodput(None)

@@ -242,7 +242,7 @@ class StreamQuestions:
             yield f"{', '.join(dict.fromkeys(names))}: {why}"
 
     def limited_to(self, limit_bps: Floats) -> StreamQuestions:
-        """Copy the questions, and limit the requested rate of each stream to a goodput.
+        """Copy the questions, so that each stream requests at most the goodput ``limit_bps``.
 
         ``limit_bps`` is an array (streams,) [b/s].
         """

@@ -381,8 +381,8 @@ def loss_rate(
 ) -> Estimate:
     """Loss rate of a stream, given its goodput.
 
-    If other streams, ports or buffers leave a stream without back-pressure less goodput than its dataset predicts, the
-    result is the fraction of the sent data that does not arrive. Otherwise it is the loss rate of the dataset.
+    Other streams, ports or buffers may leave a stream without back-pressure less goodput than its dataset predicts. The
+    result is then the fraction of the sent data that does not arrive. Otherwise it is the loss rate of the dataset.
 
     Parameters
     ----------

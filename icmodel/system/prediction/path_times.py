@@ -49,8 +49,8 @@ class PathTimes:
         Payload of a message behind its first frame [B]. A short last frame counts with more than its own payload: with
         the payload that full frames would carry in the same time on the line.
     behind_s : float
-        Time from the first frame of a message to the last, if the frames are sent at once and follow each other without
-        pause on the slowest line.
+        Time from the first frame of a message to the last, if they are sent at once: they then follow each other
+        without pause on the slowest line.
     application_s : float
         Time of the applications at source and sink for a frame.
     bucket_s : float
@@ -429,8 +429,8 @@ def pipelined_s(
     rates_bps : sequence of float (lines,)
         Rate of each line [b/s].
     stores : sequence of bool (lines - 1,)
-        Whether the switch behind a line forwards a packet when its last bit has arrived (store-and-forward), and
-        not when its first bit has arrived.
+        Whether the switch behind a line is store-and-forward: it forwards a packet when the last bit has arrived, not
+        the first.
     gap_bits : array (lines,)
         Gap at the end of each packet on each line [b]. The next packet waits for the end of the gap, but the packet
         has arrived before the gap.

@@ -283,7 +283,7 @@ class _Columns:
         return np.minimum(behind, np.maximum(packets.sum_bits - self.bucket_bits, 0.0))
 
     def spare_s(self, packets: _Sizes) -> Floats:
-        """Time to send as many bits as tokens are left in a full bucket after the packets [s]; 0 if none are left."""
+        """Tokens that the packets leave in a full token bucket, as the time to send as many bits [s]."""
         return np.asarray(np.maximum(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps)
 
     def bucket_s(self, packets: _Sizes) -> Floats:
@@ -405,8 +405,7 @@ def _waits_of(
     Parameters
     ----------
     burst_arrives_s : array (crossings,)
-        Time in which the burst of each stream arrives, from the first to the last packet, as it counts for the delay of
-        other streams [s].
+        Time from the first to the last packet of each stream's burst [s], as it counts for the delay of other streams.
     at_once : Waits
         Waits as if all packets of a burst arrived at the same moment; the function corrects them for the time in which
         the burst arrives.

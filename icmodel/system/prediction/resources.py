@@ -102,7 +102,9 @@ class SharedResources:
         return bool(full[self.flows.path[:, :ORIGIN]].any())
 
     def with_faster_hosts(self, ratios: Floats, send_ratios: Floats) -> SharedResources:
-        """Copy of the resources with faster hosts. Their processors also spend no time on receiving.
+        """Copy of the resources with faster hosts: the best case for senders.
+
+        Hosts take less time for each bit, and their processors spend no time on receiving.
 
         Parameters
         ----------

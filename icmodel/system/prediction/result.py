@@ -186,12 +186,12 @@ class PortPrediction:
     Parameters
     ----------
     load_ratio : float
-        Carried load divided by the port's rate.
+        Carried load (what passes the port, without drops), divided by the port's rate.
     asked_ratio : float
         Demand of all streams through the port, divided by the port's rate. The demand includes all produced data, even
         data lost before the port.
     backlog_mean_bytes : Estimate
-        Mean queue of the carried load [B].
+        Mean queue at the carried load [B].
     backlog_bound_bytes : float, optional
         Greatest queue [B]; ``None`` if unknown, for example at an overloaded port without a stated
         buffer.
