@@ -74,7 +74,9 @@ class Blend:
     def at(
         self, predicted: Floats, row_weights: Floats, unsure: Floats | float = 1.0
     ) -> tuple[Floats, Floats]:
-        """Blend the candidates' predictions at n sites.
+        """Blend the predictions of all candidates (alternative predictors) at n sites.
+
+        A site is a combination of payload, load and labels.
 
         Parameters
         ----------
@@ -84,8 +86,8 @@ class Blend:
             Weight of each known row at each site.
         unsure : array (n,)
             Ratio of the uncertainty at each site to the usual uncertainty at a left-out row: 0 at a
-            measured row without noise.  Only used for a maximum, which is lowered below the mean of the
-            candidates: the smaller the ratio, the less it is lowered.
+            measured row without noise.  Only used for a maximum, which is lowered below the mean of
+            the candidates: the smaller the ratio, the less it is lowered.
 
         Returns
         -------
@@ -99,20 +101,23 @@ class Blend:
         return log_time, apart
 
     def row_weights(self, distances: Distances) -> Floats:
-        """Weight of each known row at each of n sites, (n, rows); each site's weights sum to 1."""
+        """Weight of each known row at each of n sites (payload, load and labels), (n, rows).
+
+        The weights of each site sum to 1.
+        """
         raw = _raw_row_weights(distances, self.constants)
         return _normalised(raw, 1.0 / raw.shape[1], self.constants)
 
     def mean_candidate_weights(self) -> Floats:
-        """Mean weight of each candidate over all left-out rows, (candidates,); the sum is 1."""
+        """Mean weight of each candidate (alternative predictor) over all left-out rows, (candidates,); the sum is 1."""
         weights = _candidate_weights(self.left_out_row_weights, self.candidates, self.constants)
         known = np.where(np.isnan(self.candidates), 0.0, weights)
         return np.asarray((known / known.sum(axis=0)).mean(axis=1))
 
     def nearby_left_out(self, rows: Floats) -> Floats:
-        """Leave out each row in turn, and average a quantity (rows,) over the other rows; returns (rows,).
+        """For each row, the mean of a quantity (rows,) over the other rows; the result is (rows,).
 
-        Rows near the left-out row have large weights.
+        Rows near the left-out row have large weights in its mean.
         """
         return np.asarray(self.left_out_row_weights @ rows)
 
@@ -177,19 +182,22 @@ def _normalised(raw: Floats, equal: float, constants: Constants) -> Floats:
 
 
 def _candidate_weights(row_weights: Floats, errors: Floats, constants: Constants) -> Floats:
-    """Weight of each candidate at each site, (candidates, n); the best candidate has weight 1."""
+    """Weight of each candidate at n sites, (candidates, n); the best candidate at a site has weight 1.
+
+    Candidates are alternative predictors.  A site is a combination of payload, load and labels.
+    """
     typical = _typical(row_weights, np.abs(errors), constants.root) + LEAST_ERROR
     best = np.minimum(typical.min(axis=1, keepdims=True), 1 / TINY)
     return np.asarray(((typical / best) ** -constants.power).T)
 
 
 def _typical(row_weights: Floats, sizes: Floats, root: float) -> Floats:
-    """Typical error of each candidate at each of n sites, (n, candidates).
+    """Typical error of each candidate (alternative predictor) at each of n sites, (n, candidates).
 
     It is the power mean of the candidate's absolute errors at the rows, with the exponent ``root``.
-    The mean is weighted by ``row_weights`` (n, rows), in which rows near the site have large weights.
-    ``sizes`` (candidates, rows) holds the absolute errors; NaN marks rows that the candidate does not
-    predict.  If it predicts no row, its typical error is infinite.
+    The mean is weighted by ``row_weights`` (n, rows), in which rows near the site have large
+    weights.  ``sizes`` (candidates, rows) holds the absolute errors; NaN marks rows that the
+    candidate does not predict.  If it predicts no row, its typical error is infinite.
     """
     known = ~np.isnan(sizes)
     roots = row_weights @ (np.where(known, sizes, 0.0) ** root).T
@@ -261,7 +269,9 @@ class Widths:
     widest: float = WIDEST
 
     def of_mean(self, row_weights: Floats, deviation: Floats, disagreement: Floats) -> Floats:
-        """Half-width (n,) of the 90 % interval for the mean of many runs, in log time.
+        """Half-width (n,) of the 90 % interval for the mean of many runs, in log time, at n sites.
+
+        A site is a combination of payload, load and labels.
 
         Parameters
         ----------
@@ -270,7 +280,7 @@ class Widths:
         deviation : array (n,)
             Standard deviation of the fit's first Gaussian process at each site.
         disagreement : array (n,)
-            Mean distance of the candidates from the blend at each site.
+            Mean distance of the candidates (alternative predictors) from the blend at each site.
         """
         rows = np.stack([self.deviations, np.abs(self.blend.errors)], axis=1)
         usual, off = (row_weights @ rows).T

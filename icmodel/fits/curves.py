@@ -67,7 +67,7 @@ class Curves:
         """
 
     def log_time(self, sites: Sites, modelled: Floats) -> Floats:
-        """Predict the log time at n sites by each method, (methods, n).
+        """Predict the log time at n sites (payload, load and labels) by each method of `METHODS`, (methods, n).
 
         ``modelled`` (n,) is the cost model's log time at the sites.  The result is NaN if a method
         makes no prediction, such as on a curve of one point.
@@ -96,7 +96,7 @@ class _Curve:
 
 
 def _left_out(curves: Sequence[_Curve], log_time: Floats) -> Floats:
-    """Leave-one-out error of each method at each row, (methods, rows).
+    """Leave-one-out error of each method of `METHODS` at each row, (methods, rows).
 
     A row is predicted from the other points of its curve.  Curves of equal length are computed
     together, which is ten times as fast.

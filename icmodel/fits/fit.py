@@ -97,14 +97,14 @@ class TheoryPackets:
     goodput: FittedMetric
 
     def per_s(self, where: Sites) -> Floats:
-        """Theoretical packets per second at n sites, (n,)."""
+        """Theoretical packets per second at n sites (payload, load and labels), (n,)."""
         full = where.at_limit
         frame_s = np.exp(self.goodput.at(_at_own_limit(where))[0])
         frames = np.where(full, 1 / frame_s, where.frames_per_s)
         return frames * np.where(full, where.least_packets, where.packets)
 
     def half(self, where: Sites) -> Floats:
-        """Half-width of the 90 % interval of the log packet rate at n sites, (n,).
+        """Half-width of the 90 % interval of the log packet rate at n sites (payload, load and labels), (n,).
 
         It is 0 at sites where the whole offered load is carried, since the load then determines the
         packet rate.  At other sites, it is the half-width of the log goodput.
@@ -116,7 +116,7 @@ class TheoryPackets:
 
 
 def _at_own_limit(where: Sites) -> Sites:
-    """Copy sites with the unlimited load, at which the fitted goodput is the capacity.
+    """Copy sites (payload, load and labels) with the unlimited load, at which the fitted goodput is the capacity.
 
     Sites in overload keep their load, since the goodput in overload is fitted too.
     """
@@ -128,7 +128,11 @@ def _at_own_limit(where: Sites) -> Sites:
 
 @dataclass(frozen=True, slots=True)
 class FittedMetric:
-    """Fit of a metric in log time, with the steps that convert values of the metric to log time and back."""
+    """Fit of a metric in log time, with the steps that convert values of the metric to log time and back.
+
+    Log time is the natural logarithm of the time per frame for a rate, and of the value for any
+    other metric.
+    """
 
     fit: Fit
     quantity: Quantity
@@ -140,7 +144,10 @@ class FittedMetric:
     """Mean latency that is subtracted from a greatest latency before its fit, or ``None``."""
 
     def at(self, where: Sites) -> tuple[Floats, Floats]:
-        """Predict the metric at n sites: log time (n,), and its 90 % half-width (n,) for one new run."""
+        """Predict the metric at n sites (payload, load and labels) for one new run, in log time.
+
+        The result is the log time (n,), and the half-width (n,) of its 90 % interval.
+        """
         log_time, half = self.fit.at(where)
         if self.packets is not None:
             half = np.hypot(half, self.packets.half(where))
@@ -154,7 +161,7 @@ class FittedMetric:
         return log_time + other, np.hypot(half, beside)
 
     def log_time(self, values: Floats, where: Sites) -> Floats:
-        """Convert values of the metric at n sites to the log times (n,) that are fitted.
+        """Convert values of the metric at n sites (payload, load and labels) to the log times (n,) that are fitted.
 
         A metric that is divided by another one is fitted as the log of the ratio.  A greatest
         latency is fitted as the log of the stall: the greatest minus the mean latency.
@@ -167,7 +174,10 @@ class FittedMetric:
         return log_time if self.over is None else log_time - self.over.at(where)[0]
 
     def value(self, where: Sites) -> Floats:
-        """Predict the value of the metric at n sites, (n,); a packet rate is divided by the theoretical rate."""
+        """Predict the value of the metric at n sites (payload, load and labels), (n,).
+
+        A packet rate is divided by the theoretical packet rate.
+        """
         return self.quantity.value(self.at(where)[0], where.payload_bytes)
 
     def elsewhere(self) -> float:
@@ -279,8 +289,8 @@ class Fitter:
     def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:
         """Theoretical packet rate by which a packet metric is divided before its fit, or ``None``.
 
-        If the result is ``None``, the metric itself is fitted: it counts no packets, a row has no
-        payload or load, or the goodput of a protocol is unknown.
+        ``None`` means that the metric itself is fitted.  This is so if it counts no packets, if a
+        row has no payload or load, or if the goodput of a protocol is unknown.
         """
         if not metric.startswith(PACKETS):
             return None
@@ -398,7 +408,11 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Fit of a metric in log time: candidate predictors, their blend, and its intervals."""
+    """Fit of a metric in log time: candidates (alternative predictors), their blend, and its intervals.
+
+    Log time is the natural logarithm of the time per frame for a rate, and of the value for any
+    other metric.
+    """
 
     measured: MeasuredSites
     processes: tuple[ProtocolProcesses, ...]
@@ -428,12 +442,15 @@ class Fit:
         return Hyperparameters(self.mechanism.kind, tuple(one.kernels for one in self.processes))
 
     def at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Predict the metric at n sites: log time (n,), and its 90 % half-width (n,) for one new run."""
+        """Predict the metric at n sites (payload, load and labels) for one new run, in log time.
+
+        The result is the log time (n,), and the half-width (n,) of its 90 % interval.
+        """
         log_time, half, row_weights = self._at(sites)
         return log_time, self.widths.of_run(half, row_weights)
 
     def mean_at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Predict the metric's mean over many runs at n sites, in log time.
+        """Predict the metric's mean over many runs at n sites (payload, load and labels), in log time.
 
         The result is the mean (n,), and the half-width (n,) of the 90 % interval that contains it.
         The interval of a single run is wider: see `at`.
@@ -442,7 +459,7 @@ class Fit:
         return log_time, half
 
     def candidates(self, sites: Sites) -> Candidates:
-        """Predict the log time at n sites by each candidate."""
+        """Predict the log time at n sites (payload, load and labels) by each candidate (alternative predictor)."""
         distances = self.measured.distances(sites)
         modelled = {one: one.at(sites) for one in {each.mechanism for each in self.processes}}
         physics = modelled[self.mechanism]

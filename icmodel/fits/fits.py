@@ -76,7 +76,7 @@ class Fits:
         return one is not None and one.is_packet_multiple
 
     def value(self, metric: str, where: Sites) -> Floats:
-        """Predict the value of a metric at n sites, (n,); NaN if the metric has no fit."""
+        """Predict the value of a metric at n sites (payload, load and labels), (n,); NaN if the metric has no fit."""
         key = (metric, *(getattr(where, field.name).tobytes() for field in fields(where)))
         if key not in self._values:
             fitted = self.fitted_metric(metric)
@@ -85,12 +85,12 @@ class Fits:
         return self._values[key]
 
     def flowing(self, metric: str, where: Sites) -> Sites:
-        """Copy the sites of a metric with their throughput, computed from the fitted goodput.
+        """Copy the sites (payload, load and labels) of a metric with their throughput, from the fitted goodput.
 
-        The sites of the goodput itself stay unchanged.  For other rates (b/s or 1/s), the throughput is
-        set to 0 (unknown) where the hosts are at their limit.  There, it is nearly the rate itself, and
-        the rate would be predicted from itself.  Packet rates keep the throughput, since they are
-        fitted as multiples of a theoretical rate.
+        The sites of the goodput itself stay unchanged.  For other rates (b/s or 1/s), the
+        throughput is set to 0 (unknown) where the hosts are at their limit: it is nearly the rate
+        itself there, and a rate must not be predicted from itself.  Packet rates keep the
+        throughput, since they are fitted as multiples of a theoretical rate.
         """
         if metric == "goodput_bps":
             return where

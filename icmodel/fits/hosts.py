@@ -38,7 +38,9 @@ LATENCY = "latency_"
 
 @dataclass(frozen=True, slots=True)
 class FrameTimes:
-    """Time per frame at full speed, on the dataset's hosts and on other hosts.
+    """Time per frame at full speed, on the dataset's hosts and on other hosts, at n sites.
+
+    A site is a combination of payload, load and labels.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class FrameTimes:
         Least possible ``there_s``.  It differs from ``there_s`` only if the wire is the limit and
         no utilisation is known: it is then the time of the new wire.
     old, new : Sites
-        The n sites, with the wire times of the dataset's link (``old``) and of the other link
+        The sites, with the wire times of the dataset's link (``old``) and of the other link
         (``new``).
     hosts : Hosts
         Line rate and processor clock of the other hosts.
@@ -92,8 +94,8 @@ def scale_to_hosts(
 ) -> Floats:
     """Scale value, low and high of a metric, ``ends`` (3, n), to other hosts.
 
-    ``regime`` is the regime of the rows, such as ``unlimited``.  ``own_bps`` is the dataset's line
-    rate [b/s].
+    ``regime`` is the state of load in which the rows were measured, such as ``unlimited`` or
+    ``overload``.  ``own_bps`` is the dataset's line rate [b/s].
     """
     if metric.startswith(LATENCY) and regime == UNLIMITED and times.saturated is not None:
         # Little's law: latency = content of the sender's buffers / goodput.

@@ -119,9 +119,10 @@ class Distances:
         )
 
     def part(self, left: Ints, right: Ints, groups: Collection[Group]) -> Distances:
-        """Select the distances between some left sites and some right sites, by their ascending indices.
+        """Select the distances of some left sites from some right sites, by their ascending indices.
 
-        Only the label comparisons in ``groups`` are needed; others may be missing in the result.
+        A site is a combination of payload, load and labels.  Only the label comparisons in
+        ``groups`` are needed; others may be missing in the result.
         """
         if (len(left), len(right)) == (len(self.payload), len(self.column)):
             return self
@@ -143,6 +144,8 @@ class Distances:
 
 class MeasuredSites:
     """Sites of the measured rows, prepared to compute the distances of other sites from them.
+
+    A site is a combination of payload, load and labels.
 
     Parameters
     ----------
@@ -169,7 +172,7 @@ class MeasuredSites:
         self._own_positions = self._positions(sites, left_out=True)
 
     def distances(self, sites: Sites) -> Distances:
-        """Compute the distances of sites (left axis) from the measured rows (right axis).
+        """Compute the distances of sites (payload, load and labels) from the measured rows: matrices (sites, rows).
 
         If the sites differ only in payload, their distances in load and labels are equal.  Then the
         matrices ``offered`` and ``differ`` of the result have a single row for all sites.
@@ -192,10 +195,10 @@ class MeasuredSites:
         )
 
     def _positions(self, sites: Sites, *, left_out: bool = False) -> Ints:
-        """Position code of each site: −1 below, 0 between or 1 above the measured payloads of its curve.
+        """Position of each site relative to the measured payloads of its curve: −1 below, 0 between, 1 above.
 
-        On a curve with fewer than two payloads, the code is ``NO_CURVE``.  If ``left_out``, the sites
-        are the rows themselves, and each is left out in turn.  The two outer rows of a curve are then
+        On a curve with fewer than two payloads, it is ``NO_CURVE``.  If ``left_out``, the sites are
+        the rows themselves, and each is left out in turn.  The two outer rows of a curve are then
         below and above the other rows.
         """
         found = np.full(len(sites), NO_CURVE)
@@ -251,9 +254,10 @@ def _smooth(distance: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Covariance function of a Gaussian process, with its parameters.
+    """Covariance function of a Gaussian process over the residual of a cost model, with its parameters.
 
-    Variances are in units of the mean square of the residual.
+    A residual is log time minus the cost model's log time.  Variances are in units of its mean
+    square.  A site is a combination of payload, load and labels.
 
     Parameters
     ----------
@@ -261,11 +265,11 @@ class Kernel:
         Whether differences in labels and load multiply the covariance, or add to the squared
         distance.
     costs, level : float
-        Variances of two properties of a configuration: the error of its costs, and a constant factor
-        (level).  Both are unused in the joined form.
+        Variances of two properties of a configuration: the error of its costs, and a constant
+        factor (level).  Both are unused in the joined form.
     residual, noise : float
-        Variance of the smooth rest, and variance of the noise that a row has in addition to its
-        stated spread.
+        Variance of the rest of the residual, which varies smoothly, and variance of the noise that
+        a row has in addition to its stated spread.
     length, load_length : float
         Correlation length in octaves of payload and of throughput.
     jump : float
@@ -333,9 +337,9 @@ def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
 class Covariance:
     """Covariance between the two sites of each pair, without noise, and its derivatives.
 
-    The derivatives are with respect to the logarithms of the kernel's parameters.
-
-    ``values`` are the covariances, in the shape of the distances.
+    A site is a combination of payload, load and labels.  ``values`` are the covariances, in the
+    shape of the distances.  The derivatives are with respect to the logarithms of the kernel's
+    parameters.
 
     Parameters
     ----------
@@ -344,8 +348,8 @@ class Covariance:
     distances : Distances
         Distances of the pairs, of any shape.
     shares : array
-        Dot product of the cost shares of the two sites, for each pair.  A cost share is the fraction
-        of a cost in the modelled time (`Modelled.shares`).
+        Dot product of the cost shares of the two sites, for each pair.  A cost share is the
+        fraction of a cost in the modelled time (`Modelled.shares`).
     """
 
     def __init__(self, kernel: Kernel, distances: Distances, shares: Floats) -> None:
@@ -410,10 +414,10 @@ class Covariance:
 
 
 def variance(kernel: Kernel, shares: Floats) -> Floats:
-    """Prior variance of the Gaussian process at each site, (sites,), without noise.
+    """Prior variance of the Gaussian process at each site (payload, load and labels), (sites,), without noise.
 
-    ``shares`` (sites, costs) holds, for each cost of the cost model (such as the cost per byte), its
-    fraction of the modelled time.
+    ``shares`` (sites, costs) holds, for each cost of the cost model (such as the cost per byte),
+    its fraction of the modelled time.
     """
     squares = np.sum(shares**2, axis=1)
     own = kernel.costs * squares + kernel.level if kernel.form == PRODUCT else 0.0

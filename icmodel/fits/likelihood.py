@@ -122,11 +122,12 @@ class Piece(NamedTuple):
 
 
 def piece_of(distances: Distances, shares: Floats, residual: Floats, variance: Floats) -> Piece:
-    """Make a piece (a group of rows in the likelihood) from n rows.
+    """Make a piece from n rows: a group of rows whose likelihood is computed together.
 
-    ``distances`` (n, n) are the distances between the rows.  ``shares`` (n, costs) is the fraction of
-    each cost in the time of a row.  ``residual`` (n,) is the residual of each row, in units of the
-    residuals' root mean square, and ``variance`` (n,) its variance, in units of their mean square.
+    ``distances`` (n, n) are the distances between the rows.  ``shares`` (n, costs) is the fraction
+    of each cost in the time of a row.  ``residual`` (n,) is the difference of each row's log time
+    from that of the cost model, in units of the root mean square of all differences.  ``variance``
+    (n,) is its variance, in units of their mean square.
     """
     rows, columns = np.tril_indices(len(residual))
     places, diagonal = rows * len(residual) + columns, np.flatnonzero(rows == columns)

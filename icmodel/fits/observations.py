@@ -83,7 +83,7 @@ class Quantity:
         return np.asarray(-logs if self.kind == PER_FRAME else logs)
 
     def value(self, log_time: Floats, payload_bytes: Floats) -> Floats:
-        """Convert log times (n,) to values of the metric."""
+        """Convert log times (n,) back to values of the metric: the inverse of :meth:`log_time`."""
         if self.kind == PER_BIT:
             logs = np.log(8 * payload_bytes) - log_time
         else:
@@ -93,15 +93,15 @@ class Quantity:
 
     @property
     def falls(self) -> bool:
-        """Whether the metric is a rate, so that its value falls as the log time rises."""
+        """Whether the metric is a rate: its value then falls as the log time (of a frame) rises."""
         return self.kind != DIRECT
 
 
 def quantity(metric: str, values: Floats) -> Quantity:
-    """Choose the conversion of a metric's values to log time.
+    """Choose the conversion of a metric's values to log time: the logarithm of the time per frame, or of the value.
 
-    The metric's name decides whether it is converted as a rate.  The shift added before the logarithm
-    is 0 if all known ``values`` are above 0, unless `SHIFTS` gives a shift for the name.
+    The metric's name decides whether it is converted as a rate.  The shift added before the
+    logarithm is 0 if all known ``values`` are above 0, unless `SHIFTS` gives a shift for the name.
     """
     kind = DIRECT
     if metric.endswith("_bps"):
@@ -151,7 +151,10 @@ class Sites:
 
     @cached_property
     def by_configuration(self) -> dict[Label, Ints]:
-        """Indices of the sites of each configuration; its sites differ only in payload and load."""
+        """Indices of the sites of each configuration: of a protocol with its options and counts.
+
+        The sites of a configuration differ only in payload and load.
+        """
         return _by_labels(self.labels)
 
     @cached_property
@@ -300,7 +303,7 @@ def _sites(
 
 
 def unlimited(where: Sites) -> Sites:
-    """Copy sites with the unlimited load; throughput and queue are reset to unknown."""
+    """Copy sites (payload, load and labels) with the unlimited load; throughput and queue are reset to unknown."""
     labels = np.column_stack([where.labels[:, :-1], np.full(len(where), UNLIMITED)])
     nothing = np.zeros_like(where.payload_bytes)
     load = np.ones_like(where.payload_bytes)
@@ -428,9 +431,9 @@ def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
 def rows_in_overload(data: Dataset, points: Sequence[Point]) -> list[bool]:
     """Mark the rows measured in overload, and one row at the next payload on each side of them.
 
-    At the next payload, the row whose load is closest to capacity is marked.  This is the row of the
-    greatest limited load.  If all limited loads are far below capacity, it is the unlimited row, if
-    there is one.
+    At the next payload, the row whose load is closest to capacity is marked: the row of the
+    greatest limited load.  If all limited loads are far below capacity, the unlimited row is marked
+    instead, if there is one.
     """
     regimes = regimes_of(data, points)
     over = [regime == OVERLOAD for regime in regimes]

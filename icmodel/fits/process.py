@@ -32,11 +32,22 @@ Fewer rows do not determine its parameters.
 class Process:
     """Cost model, and Gaussian process over its residual, conditioned on n measured rows.
 
-    ``scale`` is the root mean square of the residual, and the unit of the process.  ``shares``
-    (n, costs) are the fractions of each cost in the times of the rows.  ``inverse`` (n, n) is the
-    precision matrix: the inverse of the covariance of the rows, with noise.
-    ``representer_weights`` (n,) are the precision matrix times the residual in units of ``scale``.
-    ``twins`` are groups of rows with equal payload, load and labels.
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Fitted cost model; the residual is log time minus that of the cost model.
+    kernel : Kernel
+        Covariance function, with its parameters.
+    scale : float
+        Root mean square of the residual, which is the unit of the process.
+    shares : array (n, costs)
+        Fraction of each cost in the time of each row.
+    inverse : array (n, n)
+        Precision matrix: the inverse of the covariance of the rows, with noise.
+    representer_weights : array (n,)
+        Precision matrix times the residual in units of ``scale``.
+    twins : tuple of arrays
+        Groups of rows with equal payload, load and labels, as indices.
     """
 
     mechanism: Mechanism
@@ -76,19 +87,22 @@ class Process:
         return np.asarray(self.scale * np.sqrt(found))
 
     def covariance(self, modelled: Modelled, distances: Distances) -> Floats:
-        """Covariance of m sites with the n rows of this process, (m, n), in units of ``scale``².
+        """Covariance of m sites (payload, load and labels) with the n rows of this process, (m, n).
 
-        ``modelled`` is the cost model's prediction at the sites.  ``distances`` are the distances of
-        the sites from the rows.
+        The unit is ``scale``².  ``modelled`` is the cost model's prediction at the sites.
+        ``distances`` are the distances of the sites from the rows.
         """
         return Covariance(self.kernel, distances, modelled.shares @ self.shares.T).values
 
     def log_time(self, modelled: Modelled, cross: Floats) -> Floats:
-        """Predict the log time at m sites, given their covariance ``cross`` (m, n) with the n measured rows."""
+        """Predict the log time at m sites (payload, load and labels), (m,).
+
+        ``cross`` (m, n) is the covariance between the sites and the n measured rows.
+        """
         return np.asarray(modelled.log_time + self.scale * (cross @ self.representer_weights))
 
     def deviation(self, modelled: Modelled, cross: Floats) -> Floats:
-        """Standard deviation of the log time of a new row at m sites, (m,).
+        """Standard deviation of the log time of a new row at m sites (payload, load and labels), (m,).
 
         ``cross`` (m, n) is the covariance between the sites and the n measured rows.
         """
@@ -192,13 +206,14 @@ class Cross(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProtocolProcesses:
-    """Independent Gaussian processes over the residual of one cost model, one for each part.
+    """Independent Gaussian processes over the residual of one cost model, one for each part of the rows.
 
     Parameters
     ----------
     parts : mapping of str to Part
-        Parts by protocol.  The part with the name ``REST`` predicts each protocol without a part.
-        If there is no such part, the part with the most rows predicts these protocols.
+        Parts by protocol, each with its rows and its process.  The part with the name ``REST``
+        predicts each protocol without a part.  If there is no such part, the part with the most
+        rows predicts these protocols.
     """
 
     parts: Mapping[str, Part]
@@ -253,7 +268,7 @@ class ProtocolProcesses:
         return found
 
     def log_time(self, crosses: Sequence[Cross]) -> Floats:
-        """Predict the log time at some sites, given their covariances with each part's rows."""
+        """Predict the log time at n sites (payload, load and labels), given their covariances with each part's rows."""
         return self._predicted(Process.log_time, crosses)
 
     def deviation(self, crosses: Sequence[Cross]) -> Floats:

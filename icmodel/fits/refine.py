@@ -236,7 +236,7 @@ class Refiner:
         return ends
 
     def _sites(self, metric: str, curve: Curve, payload: Floats, where: Where) -> Sites:
-        """Make the sites of a curve (payload, load and labels) on the dataset's link.
+        """Make the sites of a curve on the dataset's link: its payloads, with load, labels and wire times.
 
         The sites are cached, since all metrics of a configuration share them.
         """
@@ -252,7 +252,7 @@ class Refiner:
         return self._cached_sites[key]
 
     def _label(self, curve: Curve, regime: str, where: Where) -> Label:
-        """Make the label that all sites of a curve share: protocol, options, counts, and regime of the load."""
+        """Make the label that all points of a curve share: protocol, options, counts, and regime of the load."""
         first = self.data.points[int(curve.rows[0])]
         return label(self.data, first, regime, where.options)
 
@@ -350,10 +350,10 @@ class Refiner:
         return saturated(sender, payload, packet, memory, ahead, ratio, at_sender)
 
     def _own_range(self, curve: Curve, payload: Floats) -> tuple[Floats, Floats]:
-        """Relative distances of the rows' stated low and high from their values, at n payloads.
+        """Relative distances of the stated low and high of rows from their values, interpolated at n payloads.
 
-        The distances are interpolated over log payload.  Assumptions and rounding of a source change
-        neighbouring rows in the same way, so a fit does not average these errors out.
+        The result is low's distance (n,) and high's distance (n,).  Assumptions and rounding of a
+        source change neighbouring rows in the same way, so a fit does not average these errors out.
         """
         points = [self.data.points[row] for row in curve.rows.tolist()]
         ranges = [

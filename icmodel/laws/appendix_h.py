@@ -269,8 +269,8 @@ def loss(query: TableQuery, flow: Flow) -> Floats:
 def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
     """Mark the requests whose loss rate is unknown, as a boolean mask (n,).
 
-    The loss rate is unknown if loss was never measured, if the protocol is direct Ethernet (E10, an erratum of the
-    thesis IC2012), or if the goodput is unknown.
+    The loss rate is unknown for direct Ethernet (E10, an erratum of the thesis IC2012), if the loss of a lossy protocol
+    was never measured, or if the goodput is unknown.
     """
     direct = np.array([name == "ethernet" for name in query.tables.axes.protocols])
     missing = np.isnan(query.values(["loss_rate"], query.unlimited)[0])

@@ -227,9 +227,8 @@ def benchmarked_loss(query: TableQuery) -> Floats:
 def limited_loss(query: TableQuery) -> Floats:
     """Look up the loss rate of a request below capacity (IC2012 erratum E16).
 
-    If it was not measured at the requested load, there are two cases.  If the protocol's loss was measured at other
-    loads below capacity, the result is 0.  Otherwise the part of the requests that is missing in the measured goodputs
-    counts as loss.
+    The loss may not have been measured at the requested load.  If it was measured at other loads below capacity, the
+    result is then 0.  Otherwise the part of the requests that is missing in the measured goodputs counts as loss.
     """
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))

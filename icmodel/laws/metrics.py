@@ -1,8 +1,8 @@
-"""Metrics of a model variant: names, bases, derived metrics, and notes.
+"""Metrics of a model variant: names, bases (kinds of evidence), derived metrics, and notes.
 
-A law computes each metric from table look-ups and rules.  Each look-up and each rule has a basis, such as ``measured``
-or ``assumed``.  The basis of the metric is the weakest of these.  E1 to E19 are the errata of IC2012
-(docs/background/errata.md).
+A law (the functions of a variant) computes each metric from table look-ups and rules.  Each look-up and each rule has a
+basis, such as ``measured`` or ``assumed``.  The basis of the metric is the weakest of these.  E1 to E19 are the errata
+of IC2012 (docs/background/errata.md).
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ class Bases(NamedTuple):
     rules: Mapping[str, Codes]
 
     def codes(self, query: TableQuery, metrics: Iterable[str]) -> dict[str, Codes]:
-        """Find the weakest basis of each metric over all its look-ups and rules.
+        """Find the weakest basis (kind of evidence, such as ``measured``) of each metric over its look-ups and rules.
 
         For each metric, the result is an index into ``BASES`` for each request, (n,).
         """

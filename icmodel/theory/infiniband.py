@@ -59,12 +59,12 @@ PROPAGATION_S_PER_M = 5e-9
 
 
 def mtu(default: int) -> Any:
-    """Make the dataclass field for the path MTU of a framing [B]."""
+    """Make the dataclass field for the path MTU of a framing [B], with its help text and allowed values."""
     return choice(default, "RDMA path MTU, 256 B to 4096 B.", MTUS_BYTES)
 
 
 def operation() -> Any:
-    """Make the dataclass field for the RDMA operation of a framing, such as ``write``."""
+    """Make the dataclass field for the RDMA operation of a framing, with its help text and allowed values."""
     return choice(
         "send", "RDMA operation: send, write, read or datagram.", tuple(FIRST_PACKET_BYTES)
     )
