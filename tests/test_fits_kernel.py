@@ -158,7 +158,7 @@ def check_pairs(apart: Distances, count: int) -> None:
     for name in ("payload", "broken"):
         matrix = apart.along(getattr(apart, name))
         assert pairs.along(getattr(pairs, name)).tolist() == matrix[rows, columns].tolist()
-    for name in ("offered", "throughput", "ends"):
+    for name in ("offered", "throughput", "positions_differ"):
         matrix = np.broadcast_to(getattr(apart, name), (count, count))
         assert getattr(pairs, name).tolist() == matrix[rows, columns].tolist()
     for group, matrix in apart.differ.items():
@@ -181,7 +181,7 @@ def test_a_part_has_the_distances_of_its_sites_and_groups(rows: list[int]) -> No
     for name in ("payload", "broken"):
         matrix = apart.along(getattr(apart, name))[np.ix_(own, own)]
         assert part.along(getattr(part, name)).tolist() == matrix.tolist()
-    assert part.ends.tolist() == apart.ends[np.ix_(own, own)].tolist()
+    assert part.positions_differ.tolist() == apart.positions_differ[np.ix_(own, own)].tolist()
     for group, matrix in apart.differ.items():
         assert part.differ[group].tolist() == matrix[np.ix_(own, own)].tolist()
     check_pairs(part, len(rows))

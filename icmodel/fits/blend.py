@@ -167,7 +167,7 @@ def _raw_row_weights(distances: Distances, constants: Constants) -> Floats:
     for (_, label), differs in distances.differ.items():
         if not label:
             weights *= np.where(differs, constants.other_label, 1.0)
-    return np.asarray(weights * np.where(distances.ends, constants.other_end, 1.0))
+    return np.asarray(weights * np.where(distances.positions_differ, constants.other_end, 1.0))
 
 
 def _normalised(raw: Floats, equal: float, constants: Constants) -> Floats:

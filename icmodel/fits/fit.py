@@ -96,34 +96,34 @@ class TheoryPackets:
 
     goodput: FittedMetric
 
-    def per_s(self, where: Sites) -> Floats:
+    def per_s(self, sites: Sites) -> Floats:
         """Theoretical packets per second at n sites (payload, load and labels), (n,)."""
-        full = where.at_limit
-        frame_s = np.exp(self.goodput.at(_at_own_limit(where))[0])
-        frames = np.where(full, 1 / frame_s, where.frames_per_s)
-        return frames * np.where(full, where.least_packets, where.packets)
+        full = sites.at_limit
+        frame_s = np.exp(self.goodput.at(_at_own_limit(sites))[0])
+        frames = np.where(full, 1 / frame_s, sites.frames_per_s)
+        return frames * np.where(full, sites.least_packets, sites.packets)
 
-    def half(self, where: Sites) -> Floats:
+    def half(self, sites: Sites) -> Floats:
         """Half-width of the 90 % interval of the log packet rate at n sites (payload, load and labels), (n,).
 
         It is 0 at sites where the whole offered load is carried, since the load then determines the
         packet rate.  At other sites, it is the half-width of the log goodput.
         """
-        flows_bps = 8 * where.payload_bytes * where.frames_per_s
-        limited = where.labels[:, REGIME] == LIMITED
-        _, half = self.goodput.fit.mean_at(_at_own_limit(where))
-        return np.where(limited & (flows_bps >= ALL * where.load_bps), 0.0, half)
+        flows_bps = 8 * sites.payload_bytes * sites.frames_per_s
+        limited = sites.labels[:, REGIME] == LIMITED
+        _, half = self.goodput.fit.mean_at(_at_own_limit(sites))
+        return np.where(limited & (flows_bps >= ALL * sites.load_bps), 0.0, half)
 
 
-def _at_own_limit(where: Sites) -> Sites:
+def _at_own_limit(sites: Sites) -> Sites:
     """Copy sites (payload, load and labels) with the unlimited load, at which the fitted goodput is the capacity.
 
     Sites in overload keep their load, since the goodput in overload is fitted too.
     """
-    full = unlimited(where)
-    over = where.labels[:, REGIME] == OVERLOAD
-    labels = np.where(over[:, None], where.labels, full.labels)
-    return replace(full, labels=labels, load_bps=np.where(over, where.load_bps, full.load_bps))
+    full = unlimited(sites)
+    over = sites.labels[:, REGIME] == OVERLOAD
+    labels = np.where(over[:, None], sites.labels, full.labels)
+    return replace(full, labels=labels, load_bps=np.where(over, sites.load_bps, full.load_bps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,44 +143,44 @@ class FittedMetric:
     mean: FittedMetric | None = None
     """Mean latency that is subtracted from a greatest latency before its fit, or ``None``."""
 
-    def at(self, where: Sites) -> tuple[Floats, Floats]:
+    def at(self, sites: Sites) -> tuple[Floats, Floats]:
         """Predict the metric at n sites (payload, load and labels) for one new run, in log time.
 
         The result is the log time (n,), and the half-width (n,) of its 90 % interval.
         """
-        log_time, half = self.fit.at(where)
+        log_time, half = self.fit.at(sites)
         if self.packets is not None:
-            half = np.hypot(half, self.packets.half(where))
+            half = np.hypot(half, self.packets.half(sites))
         if self.mean is not None:
-            mean, beside = self.mean.at(where)
+            mean, beside = self.mean.at(sites)
             greatest = np.logaddexp(mean, log_time)
             return greatest, np.logaddexp(mean + beside, log_time + half) - greatest
         if self.over is None:
             return log_time, half
-        other, beside = self.over.fit.mean_at(where)
+        other, beside = self.over.fit.mean_at(sites)
         return log_time + other, np.hypot(half, beside)
 
-    def log_time(self, values: Floats, where: Sites) -> Floats:
+    def log_time(self, values: Floats, sites: Sites) -> Floats:
         """Convert values of the metric at n sites (payload, load and labels) to the log times (n,) that are fitted.
 
         A metric that is divided by another one is fitted as the log of the ratio.  A greatest
         latency is fitted as the log of the stall: the greatest minus the mean latency.
         """
         if self.packets is not None:
-            values = values / self.packets.per_s(where)
-        log_time = self.quantity.log_time(values, where.payload_bytes)
+            values = values / self.packets.per_s(sites)
+        log_time = self.quantity.log_time(values, sites.payload_bytes)
         if self.mean is not None:
-            return stall(log_time, self.mean, where)
-        return log_time if self.over is None else log_time - self.over.at(where)[0]
+            return stall(log_time, self.mean, sites)
+        return log_time if self.over is None else log_time - self.over.at(sites)[0]
 
-    def value(self, where: Sites) -> Floats:
+    def value(self, sites: Sites) -> Floats:
         """Predict the value of the metric at n sites (payload, load and labels), (n,).
 
         A packet rate is divided by the theoretical packet rate.
         """
-        return self.quantity.value(self.at(where)[0], where.payload_bytes)
+        return self.quantity.value(self.at(sites)[0], sites.payload_bytes)
 
-    def elsewhere(self) -> float:
+    def unmeasured_half_width(self) -> float:
         """Further half-width, in log time, for a configuration without measured rows.
 
         A configuration is a protocol with its options and counts.  The caller combines this
@@ -188,10 +188,10 @@ class FittedMetric:
         """
         own = half_width(self.fit.processes[0], self.fit.sites.labels[:, :REGIME])
         beside = (self.over or self.mean) if self.packets is None else self.packets.goodput
-        return own if beside is None else math.hypot(own, beside.elsewhere())
+        return own if beside is None else math.hypot(own, beside.unmeasured_half_width())
 
 
-def stall(log_time: Floats, mean: FittedMetric, where: Sites) -> Floats:
+def stall(log_time: Floats, mean: FittedMetric, sites: Sites) -> Floats:
     """Natural logarithm of the stall [s] at each of n sites, (n,).
 
     The stall is the greatest latency minus the predicted mean latency.  A difference below the
@@ -203,10 +203,10 @@ def stall(log_time: Floats, mean: FittedMetric, where: Sites) -> Floats:
         Natural logarithm of the greatest latency [s].
     mean : FittedMetric
         Fit of the mean latency.
-    where : Sites
+    sites : Sites
         Sites of the greatest latencies.
     """
-    mean_log, half = mean.at(where)
+    mean_log, half = mean.at(sites)
     above = np.expm1(np.maximum(log_time - mean_log, 0.0))
     return mean_log + np.log(np.maximum(above, np.maximum(np.expm1(half), LEAST_ERROR)))
 
@@ -266,10 +266,10 @@ class Fitter:
             )
         elif over is not None:
             log_time = log_time - over.at(observed.sites)[0]
-        like = None if kept else self._like(metric, over, len(observed.sites))
+        similar = None if kept else self._similar_fit(metric, over, len(observed.sites))
         numbers = kept.hyperparameters if kept else None
         found = fit(
-            observed, log_time, like, numbers,
+            observed, log_time, similar, numbers,
             is_maximum=MAXIMUM in metric, constants=self.constants,
         )  # fmt: skip
         return FittedMetric(found, measure, over, theory, mean)
@@ -286,7 +286,7 @@ class Fitter:
         mean = self.fitted_metric(name) if name in self.data.metrics else None
         return mean if mean is not None and mean.quantity == measure else None
 
-    def _packets(self, metric: str, where: Sites) -> TheoryPackets | None:
+    def _packets(self, metric: str, sites: Sites) -> TheoryPackets | None:
         """Theoretical packet rate by which a packet metric is divided before its fit, or ``None``.
 
         ``None`` means that the metric itself is fitted.  This is so if it counts no packets, if a
@@ -295,13 +295,13 @@ class Fitter:
         if not metric.startswith(PACKETS):
             return None
         goodput = self.fitted_metric("goodput_bps")
-        complete = where.frames_per_s.all() and (where.labels[:, PAYLOAD] != NO_PAYLOAD).all()
+        complete = sites.frames_per_s.all() and (sites.labels[:, PAYLOAD] != NO_PAYLOAD).all()
         if goodput is None or not complete:
             return None
-        unknown = where.by_protocol.keys() - goodput.fit.sites.by_protocol.keys()
+        unknown = sites.by_protocol.keys() - goodput.fit.sites.by_protocol.keys()
         return None if unknown else TheoryPackets(goodput)
 
-    def _like(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
+    def _similar_fit(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
         """Find the fit of a similar metric, whose kernels are the start of the search for this metric's kernels.
 
         The similar metric is the first of its kind (`_first_of_kind`), such as the median latency.
@@ -313,10 +313,10 @@ class Fitter:
         first = self._first_of_kind(metric)
         if over is not None:
             first = first.removesuffix(MEDIAN) + MEAN
-        like = None if first == metric else self.fitted_metric(first)
-        if like is None or len(like.fit.sites) < min(rows, MOST_ROWS):
+        similar = None if first == metric else self.fitted_metric(first)
+        if similar is None or len(similar.fit.sites) < min(rows, MOST_ROWS):
             return None  # more rows determine the kernels better
-        return like.fit
+        return similar.fit
 
     def _first_of_kind(self, metric: str) -> str:
         """Name of the metric to fit first among all metrics of the same kind, such as all latencies.
@@ -489,7 +489,7 @@ class Fit:
 def fit(
     observed: Observations,
     log_time: Floats,
-    like: Fit | None = None,
+    similar: Fit | None = None,
     hyperparameters: Hyperparameters | None = None,
     *,
     is_maximum: bool = False,
@@ -503,9 +503,9 @@ def fit(
         Rows of the metric.
     log_time : array (rows,)
         Log time at each row, or its difference from the log time of another metric.
-    like : Fit, optional
+    similar : Fit, optional
         Fit of a similar metric.  The search for hyperparameters starts from its kernels, which
-        saves steps.  If there are at most ``MOST_ROWS`` rows, ``like`` is ignored.
+        saves steps.  If there are at most ``MOST_ROWS`` rows, ``similar`` is ignored.
     hyperparameters : Hyperparameters, optional
         Hyperparameters that a former search found for the same rows; they replace the search.
     is_maximum : bool
@@ -515,7 +515,7 @@ def fit(
         Constants of the blend and of the intervals.
     """
     if len(log_time) <= MOST_ROWS:
-        like = None  # a search is fast with few rows
+        similar = None  # a search is fast with few rows
     groups = groups_of(observed.sites)
     measured = MeasuredSites(observed.sites, (*groups[PRODUCT], *groups[JOINED]))
     distances = measured.distances(observed.sites)
@@ -526,7 +526,7 @@ def fit(
     processes: list[ProtocolProcesses] = []
     for number, design in enumerate(DESIGNS):
         mechanism = constant if design.constant else physics
-        near = like.processes[number].kernels if like else {}
+        near = similar.processes[number].kernels if similar else {}
         if hyperparameters:
             kernels = hyperparameters.kernels[number]
         else:

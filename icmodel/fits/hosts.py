@@ -162,13 +162,13 @@ def _time_below_capacity(metric: str, value: Floats, times: FrameTimes) -> Float
     The host time scales with the clock, and the wire time with the line rate.  On a slower wire, the
     part of the host time that passes while the wire sends is subtracted, see `_hidden_s`.
     """
-    wire_s, host_s = _parts(metric, value, times)
+    wire_s, host_s = _wire_and_host_s(metric, value, times)
     old_s, new_s = (_crossings(metric) * one.wire_s for one in (times.old, times.new))
     share = np.divide(wire_s, old_s, out=np.ones_like(value), where=old_s > 0)
     return host_s + new_s * share - _hidden_s(metric, value, times)
 
 
-def _parts(metric: str, value: Floats, times: FrameTimes) -> tuple[Floats, Floats]:
+def _wire_and_host_s(metric: str, value: Floats, times: FrameTimes) -> tuple[Floats, Floats]:
     """Split a latency at a load below capacity into wire time and host time [s].
 
     The wire time is that of the dataset's link.  The host time is scaled to the new hosts.
@@ -183,7 +183,7 @@ def _hidden_s(metric: str, value: Floats, times: FrameTimes) -> Floats:
     While the wire sends one packet of a frame, the hosts work on its other packets.  So both times
     overlap.  The overlap, (1 − 1 / packets) × min(host time, added wire time), is subtracted.
     """
-    _, host_s = _parts(metric, value, times)
+    _, host_s = _wire_and_host_s(metric, value, times)
     longer_s = np.maximum(_crossings(metric) * (times.new.wire_s - times.old.wire_s), 0.0)
     return np.asarray((1 - 1 / times.new.packets) * np.minimum(host_s, longer_s))
 
@@ -418,7 +418,7 @@ def saturated(
     payload: Floats,
     packet: Floats,
     memory_bytes: float,
-    ahead: Floats,
+    slowdown: Floats,
     rate_ratio: float,
     at_sender: Bools,
 ) -> Saturated:
@@ -436,7 +436,7 @@ def saturated(
         Payload of a frame and of one packet [B].
     memory_bytes : float
         Memory of the buffers on the dataset's own wire [B].
-    ahead : array (n,)
+    slowdown : array (n,)
         Time per frame on the slower wire, divided by the time per frame on the dataset's own wire, both
         at full speed; at least 1.
     rate_ratio : float
@@ -455,7 +455,7 @@ def saturated(
         ]
     )
     packets = np.maximum(full[0] / packet, 1.0)
-    level = level_of(packets * np.log(ahead))
+    level = level_of(packets * np.log(slowdown))
     return Saturated(sender, full, 2 * level - 1, at_sender)
 
 
@@ -483,10 +483,10 @@ def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
     payload of one packet.
     """
     sender = SENDERS[protocol]
-    goodput = {_place(p): p.value for p in data.of_metric("goodput_bps")}
+    goodput = {_row_key(p): p.value for p in data.of_metric("goodput_bps")}
     found = [sender.memory_bytes]
     for row in data.of_metric("latency_mean_s"):
-        flowing = goodput.get(_place(row))
+        flowing = goodput.get(_row_key(row))
         if row.protocol == protocol and row.load_bps == math.inf and flowing and row.payload_bytes:
             held = row.value * flowing / 8 - sender.own_frames * row.payload_bytes
             content = held / sender.level("mean")
@@ -494,7 +494,7 @@ def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
     return max(found)
 
 
-def _place(row: Point) -> tuple[object, ...]:
+def _row_key(row: Point) -> tuple[object, ...]:
     """Key that joins rows of different metrics: protocol, payload, load, options and counts."""
     counts = row.cores, row.switches, row.endpoints, row.other_goodput_bps
     return row.protocol, row.payload_bytes, row.load_bps, row.options, *counts

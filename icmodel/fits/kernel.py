@@ -72,7 +72,7 @@ class Distances:
         Distance in octaves between offered loads, and between throughputs.  In ``offered``, the
         unlimited load is far from every limited load.  In ``throughput``, it is close to the
         greatest limited load.
-    ends : array of bool
+    positions_differ : array of bool
         Whether the positions of the two sites differ.  A position is below, between or above the
         measured payloads of a curve.
     differ : mapping of `Group` to array
@@ -87,7 +87,7 @@ class Distances:
     column: Ints
     offered: Floats
     throughput: Floats
-    ends: Bools
+    positions_differ: Bools
     differ: Mapping[Group, Floats]
 
     def along(self, numbers: Floats) -> Floats:
@@ -114,7 +114,7 @@ class Distances:
             np.searchsorted(some, every),
             pairs(self.offered),
             pairs(self.throughput),
-            pairs(self.ends),
+            pairs(self.positions_differ),
             {group: pairs(differs) for group, differs in self.differ.items()},
         )
 
@@ -137,7 +137,7 @@ class Distances:
             self.column[right],
             cut(self.offered),
             cut(self.throughput),
-            cut(self.ends),
+            cut(self.positions_differ),
             {group: cut(d) for group, d in self.differ.items() if group in groups},
         )
 

@@ -188,7 +188,7 @@ class Cross(NamedTuple):
 
     Parameters
     ----------
-    where : array of int
+    indices : array of int
         Indices of these sites among all sites to predict.
     name : str
         Name of the part.
@@ -198,7 +198,7 @@ class Cross(NamedTuple):
         Covariance of each site with each row of the part.
     """
 
-    where: Ints
+    indices: Ints
     name: str
     modelled: Modelled
     covariance: Floats
@@ -286,10 +286,10 @@ class ProtocolProcesses:
 
         Each part of the rows has its own Gaussian process.  A site is evaluated by the process of its part.
         """
-        found = np.empty(sum(len(cross.where) for cross in crosses))
+        found = np.empty(sum(len(cross.indices) for cross in crosses))
         for cross in crosses:
             process = self.parts[cross.name].process
-            found[cross.where] = quantity(process, cross.modelled, cross.covariance)
+            found[cross.indices] = quantity(process, cross.modelled, cross.covariance)
         return found
 
     def _by_row(self, value: Callable[[Process], Floats]) -> Floats:

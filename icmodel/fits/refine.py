@@ -215,7 +215,7 @@ class Refiner:
         log_time, half = fitted.at(there)
         own = where.options is None
         if not own:
-            half = np.hypot(half, fitted.elsewhere())
+            half = np.hypot(half, fitted.unmeasured_half_width())
         if metric == "goodput_bps" and own:
             log_time = log_time + self._correction_to_rows(
                 fitted, curve, payload, log_time, half, where
