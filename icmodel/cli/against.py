@@ -333,11 +333,10 @@ class _Result:
     hashes : mapping
         Name of a dataset -> its SHA-256.
     required : mapping
-        Judged requirements. A key is a tuple: name of the requirement, and the candidate, stream or
-        device that it judges.
+        Judged requirements. A key is the tuple (name of the requirement, judged part); see `_by_key`.
     values : mapping
-        Estimates of all other predicted numbers. A key is a tuple: candidate, stream or device, and
-        name of the metric.
+        Estimates of all other predicted numbers. A key is the tuple (stream or device, metric); in a use case, it
+        begins with the candidate.
     """
 
     command: str

@@ -271,7 +271,7 @@ fi
 
 
 def zsh_script(commands: tuple[Command, ...]) -> str:
-    """Return the completion script for zsh, with the meaning of each option and command."""
+    """Return the completion script for zsh, with a description of each option and command."""
     texts = {one.path: one.short_help for one in commands}
     rows = []
     for one in commands:
@@ -331,7 +331,7 @@ complete -c icmodel -f
 
 
 def fish_script(commands: tuple[Command, ...]) -> str:
-    """Return the completion script for fish, with the meaning of each option and command."""
+    """Return the completion script for fish, with a description of each option and command."""
 
     def fish(text: str) -> str:
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

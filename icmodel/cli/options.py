@@ -46,7 +46,7 @@ class OnceCommand(TyperCommand):
     """Command that refuses an option given twice if it takes only one value. Click would take the last value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words of a command line into the parameters of ``ctx``.
+        """Parse the words of a command line, and store the parameters in ``ctx``, click's context of the command.
 
         Raises
         ------

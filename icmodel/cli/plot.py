@@ -58,7 +58,8 @@ def plot(
     """Plot a metric over payload, load or cores, as SVG, PNG or Vega-Lite.
 
     The plot shows the predicted line with its 90 % interval, the measured points, the limit by theory,
-    and a mark at the scenario. In a plot over payload, the requested goodput is constant.
+    and a mark at the scenario (the given options). In a plot over payload, the requested goodput is
+    constant.
 
     \b
     icmodel plot goodput_bps --protocol udp -o goodput.svg

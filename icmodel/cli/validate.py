@@ -100,7 +100,7 @@ class FoldChoice:
     )
 
     def options(self) -> ValidationOptions:
-        """Return the options as settings of a validation. Loads the dataset of ``--runs``."""
+        """Return the options as settings of a validation. If ``--runs`` is given, this loads its dataset."""
         breaks = tuple(units.parse_bytes(size) for size in split_names(self.at_break))
         return ValidationOptions(
             kinds=tuple(split_names(self.folds)) or KINDS,

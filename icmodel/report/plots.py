@@ -180,7 +180,7 @@ def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = Fals
         xs = sorted({float(row.cores) for row in rows if row.cores is not None})
     steps = []
     for x in xs:
-        scenario_there = _moved(base, over, x)
+        scenario_there = _scenario_at(base, over, x)
         try:
             steps.append(Step(x, scenario_there, model.predict(scenario_there)))
         except (OutOfDomain, ScenarioError):
@@ -193,8 +193,11 @@ def profile(model: Model, scenario: Scenario, over: str, *, fastest: bool = Fals
     return Profile(model, over, here.scenario, here, tuple(steps))
 
 
-def _moved(base: Scenario, over: str, x: float) -> Scenario:
-    """Return the scenario with the value ``x`` of the parameter on the plot's axis."""
+def _scenario_at(base: Scenario, over: str, x: float) -> Scenario:
+    """Return the scenario at the position ``x`` of a plot's x axis, for example with ``x`` cores.
+
+    If the axis is the payload, the rate changes as well, so that the requested goodput stays the same.
+    """
     if over == "cores":
         return replace(base, cores=int(x))
     if over == "load":
@@ -264,7 +267,7 @@ def greatest_load_bps(model: Model, here: Prediction) -> float:
     ]
     end = 1.1 * max(ends)
     try:
-        rows = model.predict(_moved(here.scenario, "load", end)).rows
+        rows = model.predict(_scenario_at(here.scenario, "load", end)).rows
     except (OutOfDomain, ScenarioError):
         return end
     loads = [row.load_bps for row in rows if row.load_bps is not None]

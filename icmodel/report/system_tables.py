@@ -92,8 +92,8 @@ def about(one: Judged) -> str:
 def value_text(one: Judged) -> str:
     """Return the judged value of a requirement as text.
 
-    If the value is unknown, or its interval has no upper end, the text is the interval. The latency of a whole message
-    ends with ``(whole message)``.
+    If the value is unknown, or its interval has no upper end, the text is the interval. The text on the latency of a
+    whole message ends with ``(whole message)``.
     """
     verdict = one.verdict
     metric, estimate = verdict.requirement.metric, verdict.estimate

@@ -85,7 +85,7 @@ class Lookup(NamedTuple):
 
     @property
     def configuration_count(self) -> int:
-        """Number of configurations (protocol, core count, switch count) of each table."""
+        """Number of configurations (protocol, core count, switch count), the same for each table."""
         return int(np.prod(self.tables.axes.shape))
 
     def configuration_row(self, index: int) -> str:
