@@ -209,9 +209,9 @@ def _typical(row_weights: Floats, sizes: Floats, root: float) -> Floats:
 def _mixed(predicted: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Weighted mean of the candidates' predictions at n sites, and their mean distance from this mean.
 
-    Candidates are alternative predictors.  Both results have the shape (n,), and the distance is weighted
-    like the mean.  ``predicted`` and ``weights`` have the shape (candidates, n).  Predictions that are
-    NaN are left out.
+    Candidates are alternative predictors, and a site is a combination of payload, load and labels.
+    Both results have the shape (n,), and the distance is weighted like the mean.  ``predicted`` and
+    ``weights`` have the shape (candidates, n).  Predictions that are NaN are left out.
     """
     weights = np.where(np.isnan(predicted), 0.0, weights)
     weights /= weights.sum(axis=0)
@@ -223,12 +223,12 @@ def _mixed(predicted: Floats, weights: Floats) -> tuple[Floats, Floats]:
 def _lean(
     row_weights: Floats, plain: Floats, unsure: Floats | float, constants: Constants
 ) -> Floats:
-    """Log of the divisor by which the predictions of a maximum are lowered, at n sites, (n,).
+    """Log of the divisor by which predictions of a maximum are lowered, at n sites (payload, load and labels), (n,).
 
-    The divisor is cosh(e), where e is the standard error of log predictions at nearby rows.
-    The true value is assumed to be a factor exp(e) above or below the prediction, with equal
-    probability.  The harmonic mean of both cases is 1 / cosh(e) times the prediction.  Errors of 10 %
-    lower a value by 0.5 %, and errors of a factor of 3 lower it by 40 %.
+    The divisor is cosh(e), where e is the standard error of log predictions at nearby rows.  The
+    true value is assumed to be a factor exp(e) above or below the prediction, with equal
+    probability.  The harmonic mean of both cases is 1 / cosh(e) times the prediction.  Errors of 10
+    % lower a value by 0.5 %, and errors of a factor of 3 lower it by 40 %.
     """
     typical = _typical(row_weights, np.abs(plain)[None], constants.root)[:, 0]
     error = PER_TYPICAL * typical * unsure

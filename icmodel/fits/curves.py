@@ -280,11 +280,11 @@ def _take(values: Floats, where: Ints) -> Floats:
 
 
 def affine(x: Floats, y: Floats, at: Floats) -> Floats:
-    """Fit time = cost per frame + payload × cost per byte to all points, and predict at ``at``.
+    """Fit time = cost per frame + payload × cost per byte to all points, and predict times at the payloads ``at``.
 
     The fit minimises the squared relative errors (R. W. Hockney, Parallel Computing 20, 1994).
-    Payloads (``x``, ``at``), times (``y``) and the result are natural logarithms.  If a predicted time
-    is not positive, the result is NaN.
+    Payloads (``x``, ``at``), times (``y``) and the result are natural logarithms.  If a predicted
+    time is not positive, the result is NaN.
     """
     design = np.stack([np.ones_like(x), np.exp(x)], axis=-1) / np.exp(y)[..., None]
     ones = np.ones(x.shape[-1])

@@ -192,7 +192,7 @@ class FittedMetric:
 
 
 def stall(log_time: Floats, mean: FittedMetric, sites: Sites) -> Floats:
-    """Natural logarithm of the stall [s] at each of n sites, (n,).
+    """Natural logarithm of the stall [s] at each of n sites (payload, load and labels), (n,).
 
     The stall is the greatest latency minus the predicted mean latency.  A difference below the
     half-width of the predicted mean is uncertain, so the stall is at least this half-width.

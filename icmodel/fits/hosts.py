@@ -261,7 +261,7 @@ def datagram_memory(packet_bytes: Floats) -> Floats:
 
 
 def segment_memory(packet_bytes: Floats) -> Floats:
-    """Memory of a TCP segment in a send buffer [B]: its bytes in pages, and two descriptors.
+    """Memory of a TCP segment in a send buffer [B]: its bytes, its metadata and two descriptors.
 
     One of the descriptors is for a retransmission.
     """
@@ -378,10 +378,10 @@ class Saturated:
     ) -> Floats:
         """Scale a statistic of the latency from the dataset's own wire to the slower wire.
 
-        The own latency times the own rate is the number of bytes buffered on the dataset's own wire.
-        For a high quantile or the maximum, the high of the interval includes a stall of the hosts as
-        long as on the dataset's own wire.  For another statistic, the high is at least the time in which
-        the slower wire sends the bytes buffered on the dataset's own wire.
+        The product ``own_s`` × ``own`` is the number of bytes buffered on the dataset's own wire.
+        For a high quantile or the maximum, the high of the interval includes a stall of the hosts
+        as long as on the dataset's own wire.  For another statistic, the high is at least the time
+        in which the slower wire sends the bytes buffered on the dataset's own wire.
 
         Parameters
         ----------

@@ -93,7 +93,8 @@ class Distances:
     def along(self, numbers: Floats) -> Floats:
         """Expand numbers of distinct payload differences, (..., distinct), to numbers of all pairs of sites.
 
-        Sites of equal payload share a number; the index ``column`` selects it.
+        A site is a combination of payload, load and labels.  Sites of equal payload share a number;
+        the index ``column`` selects it.
         """
         return numbers.take(self.column, axis=-1)
 
@@ -234,7 +235,8 @@ class MeasuredSites:
 def _axes(sites: Sites) -> tuple[Floats, Floats, Floats, Floats]:
     """Coordinates of sites: log2 of payload, of offered load and of throughput, and packets per frame.
 
-    If the throughput is not known, the offered load replaces it.  More than 2 packets count as 2.
+    A site is a combination of payload, load and labels.  If the throughput is not known, the
+    offered load replaces it.  More than 2 packets count as 2.
     """
     offered = np.log2(sites.load_bps)
     flow_bps = 8 * sites.payload_bytes * sites.frames_per_s
@@ -380,9 +382,10 @@ class Covariance:
     def slopes(self, outer: Floats) -> Floats:
         """Gradient of the sum Σ ``outer`` × covariance over all pairs of sites, by the log of each parameter.
 
-        ``outer`` holds a factor for each pair.  The result (parameters,) has the order of
-        `Kernel.numbers`; its entry for the noise is 0.  The distances must not be shortened: each
-        matrix needs a number for every pair, also if its rows are equal.
+        A site is a combination of payload, load and labels.  ``outer`` holds a factor for each
+        pair.  The result (parameters,) has the order of `Kernel.numbers`; its entry for the noise
+        is 0.  Each matrix of the distances must have a number for every pair.  A matrix that has
+        only one row, since all its rows are equal, is not allowed.
         """
         kernel, distances = self.kernel, self._distances
         falling = self._falling if kernel.form == JOINED else distances.along(self._falling)

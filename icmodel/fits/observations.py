@@ -403,10 +403,10 @@ Place = tuple[str, tuple[str, ...], int | None]
 
 
 def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
-    """Classify each row as ``unlimited``, ``limited``, ``overload`` or ``unsaid`` (unknown load).
+    """Classify the load of each row as ``unlimited``, ``limited``, ``overload`` or ``unsaid`` (not stated).
 
-    A limited load is in overload if it clearly exceeds the goodput measured at that load, or the best
-    goodput measured at any load.
+    A limited load is in overload if it clearly exceeds the goodput measured at that load, or the
+    best goodput measured at any load.
     """
     best: dict[Place, float] = {}
     own: dict[tuple[object, ...], float] = {}

@@ -62,11 +62,11 @@ class Process:
     def errors(self) -> Floats:
         """Leave-one-out error of the log time at each row, (n,).
 
-        The error of a single row is its representer weight divided by its diagonal element of the
-        precision matrix (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning,
-        2006, eq. 5.12).  Twins (rows with equal payload, load and labels) are left out together.  Their
-        errors e solve P e = w.  Here P is the block of the precision matrix for these rows, and w are
-        their representer weights.
+        The representer weights w are the precision matrix (inverse covariance) times the residual.
+        The error of a single row is its weight divided by its diagonal element of the precision
+        matrix (C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning,
+        2006, eq. 5.12).  Twins (rows with equal payload, load and labels) are left out together.
+        Their errors e solve P e = w, where P is the block of the precision matrix for these rows.
         """
         found = self.representer_weights / np.diag(self.inverse)
         for rows in self.twins:
@@ -306,8 +306,9 @@ class ProtocolProcesses:
 def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
     """Root mean square error of each configuration (set of labels), if all its rows are left out.
 
-    The errors e of its rows solve P e = w.  Here P is the block of the precision matrix for these
-    rows, and w are their representer weights, as in `Process.errors`.
+    The errors e of its rows solve P e = w.  Here P is the block of the precision matrix (inverse
+    covariance) for these rows.  The representer weights w are the precision matrix times the
+    residual, as in `Process.errors`.
 
     Parameters
     ----------

@@ -393,7 +393,7 @@ class Refiner:
 
 
 def _regime(metric: str, curve: Curve, where: Where) -> str:
-    """Regime, such as ``unlimited`` or ``overload``, at which a curve is drawn from its fit.
+    """State of load (regime), such as ``unlimited`` or ``overload``, for which a curve is drawn from its fit.
 
     Outside overload, goodput is always drawn as ``unlimited``, since its fit describes the
     capacity.

@@ -156,10 +156,10 @@ def sent_and_received_rates(
 
 
 def reached(query: TableQuery, benchmarked: Floats) -> Floats:
-    """Widen the intervals of benchmarked goodputs [b/s] at core counts that were not measured.
+    """Widen the intervals of benchmarked goodputs [b/s] at core counts that were not measured, and limit the goodputs.
 
-    The array ``benchmarked`` (tables, ends, n) has value, low and high on the axis ``ends``. All three are limited to
-    the bound of the wire.
+    Value, low and high are limited to the bound of the wire.  They are on the axis ``ends`` of the array
+    ``benchmarked`` (tables, ends, n).
     """
     tables = [BEST] * len(benchmarked)
     found = widened(query, tables, benchmarked)
@@ -192,10 +192,10 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 
 
 def cpu(query: TableQuery, metrics: Sequence[str], spent: Floats) -> Floats:
-    """Widen the intervals of processing times at core counts that were not measured.
+    """Widen the intervals of processing times at core counts that were not measured, and limit the times.
 
-    The array ``spent`` (metrics, ends, n) has value, low and high on the axis ``ends``.  The busy cores of a single
-    process are limited to the requested cores.
+    The busy cores of a single process are limited to the requested cores.  The array ``spent`` (metrics, ends, n) has
+    value, low and high on the axis ``ends``.
     """
     value = widened(query, metrics, spent).copy()
     counted = query.q.cores  # 0 if the dataset states none

@@ -83,7 +83,7 @@ def table_metrics(tables: Tables) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _without_private(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Remove the metrics of throughput and loss, and tables for internal use (their names begin with ``_``)."""
+    """Remove the names of metrics of throughput and loss, and of tables for internal use (they begin with ``_``)."""
     return tuple(name for name in names if not name.startswith(PRIVATE) and name not in BY_FLOW)
 
 
@@ -381,7 +381,8 @@ def sharing_notes(query: TableQuery, flow: Flow, scenario: Scenario) -> Iterator
 def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
     """Write a note for each utilisation that would need more cores than requested.
 
-    ``needed`` maps the name of each utilisation to its demand (see `DEMAND`).
+    ``needed`` maps the name of each utilisation to its demand: the utilisation of the requested cores that the stream
+    needs, which may exceed 1.
     """
     for name, demand in needed.items():
         if scenario.cores is not None and demand > 1:

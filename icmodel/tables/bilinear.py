@@ -326,7 +326,7 @@ def _fill_surfaces(
 def _extend_payloads(found: Surfaces, least: Floats, most: Floats) -> None:
     """Extend surfaces beyond the measured payloads: hold the value at the edge, and widen its interval.
 
-    Intervals stay within ``least`` and ``most`` (surfaces,).
+    Intervals stay within the possible values of the metric, from ``least`` to ``most`` (surfaces,).
     """
     known = ~np.isnan(found.coefficients[0, VALUE])
     cell = np.arange(known.shape[-1])

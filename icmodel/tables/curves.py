@@ -63,8 +63,8 @@ class Curve:
     domain : (float, float), optional
         Range of measured payloads [B], if points were added beyond this range.
     between : array, shape (n − 1,), optional
-        Half-width of the interpolation error in the middle of each gap, which adds to the half-widths of the points.
-        If given, low and high are clipped to ``limits``.
+        Half-width of the interpolation error in the middle of each gap between two points.  If given, intervals in the
+        gap are wider than at the points, and low and high are clipped to ``limits``.
     limits : (float, float)
         Least and greatest possible value of the metric.
     """
