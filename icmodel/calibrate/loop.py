@@ -68,9 +68,10 @@ class Request:
             refuse_undecidable(load_usecase(settings.aim.usecase), settings)
 
     def settings(self, system: str, link: Link) -> Settings:
-        """Make the settings for a system.
+        """Make the settings for the measured system.
 
-        Fields in ``words`` take precedence over properties of the link, and both over the defaults.
+        A setting in ``words`` (given by the user) takes precedence over the properties of ``link``, and both over the
+        defaults.
         """
         return Settings.of(system=system, **{**_given(asdict(link)), **_given(self.words)})
 

@@ -103,8 +103,8 @@ def rebuild(folder: str | Path, progress: Progress | None = None) -> Folded:
     text = records_text(reading.records)
     if account.records.sha256 != hashlib.sha256(text.encode()).hexdigest():
         raise RecordError(
-            f"{target / RECORDS_FILE} does not match {ACCOUNT_FILE}: restore this file, or "
-            "fold it into a new folder with -o"
+            f"{target / RECORDS_FILE} does not match {ACCOUNT_FILE}: restore both files, or "
+            "fold the records into a new folder with -o"
         )
     counted = account.records.given_twice
     folded = fold(reading.records, chosen, duplicates=counted, notes=account.notes)

@@ -157,9 +157,9 @@ class Account:
 
 
 def readme(id_: str, title: str, account: Account, before: str | None) -> str:
-    """Write the text of README.md with the account between two marks.
+    """Write the README.md of a folded dataset, with the account of its records between two marks.
 
-    Text of an earlier README (``before``) outside these marks is kept.
+    Text outside the marks in an earlier README (``before``) is kept.
     """
     made = "\n".join([BEGIN, *_prose(id_, account), END])
     if before is None:

@@ -53,7 +53,7 @@ MISSED_SHARE = 1e-3
 
 
 class Part(BaseModel):
-    """Base of the parts of a record's JSON document; keys that are not declared are ignored."""
+    """Base class of a record's JSON document and its parts; keys that a class does not declare are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 

@@ -202,7 +202,7 @@ def ingest(
             source = read_source(path)
             if source.sha256 in hashes:
                 raise RecordError(
-                    f"the file has the same content as {hashes[source.sha256]}, and counts once"
+                    f"the file has the same content as {hashes[source.sha256]}, which is used instead"
                 )
             hashes[source.sha256] = name
             results, reasons = _results(source, tool, columns, user)

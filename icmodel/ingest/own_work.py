@@ -49,7 +49,7 @@ class Compared:
 class OwnWork:
     """Time per frame that a program adds at the sender or the receiver of a protocol's streams.
 
-    ``frame_s`` is a time per frame [s] and ``byte_s`` a time per byte [s/B], both with 90 % intervals.
+    The time is ``frame_s + byte_s * payload`` [s]. Both terms, ``frame_s`` [s] and ``byte_s`` [s/B], have 90 % intervals.
     """
 
     protocol: str
@@ -66,7 +66,7 @@ class OwnWork:
         return ApplicationWork(recv_s=self.frame_s.value, recv_s_per_byte=self.byte_s.value)
 
     def to_dict(self) -> dict[str, object]:
-        """Convert the fitted times and the compared payloads to their JSON form, a dictionary."""
+        """Convert to a JSON document: the fitted times, and the times per frame at each payload that they fit."""
         return {
             "protocol": self.protocol,
             "end": self.end,
@@ -161,7 +161,7 @@ def fit_costs(compared: Sequence[Compared]) -> tuple[Estimate, Estimate]:
 
     The program adds ``frame + byte * payload`` to the hosts' time per frame.  Four fits are compared: both terms, only
     ``frame``, only ``byte``, none.  Among those without a negative term, the fit with the least error is used.  A term
-    outside this fit is 0; its upper limit comes from a fit of this term alone to the residuals.
+    that this fit leaves out is 0, and its upper limit comes from a fit of this term alone to the residuals.
 
     Intervals use the larger of two errors: the uncertainty of the hosts' own time, and the deviation of the measured
     times from the fit.  The deviation is scaled by Student's t, whose degrees of freedom are the number of payloads

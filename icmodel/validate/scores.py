@@ -229,8 +229,8 @@ class Partition:
     next_to_break : mapping
         Keys of the points next to a packet break (where a frame needs one more packet), by metric.
     trained : collection of Key, optional
-        Keys of the training points, only given if the test rows are held-out runs. Such runs may repeat training
-        points, so the others form a region of their own.
+        Keys of the training points, only given if the test rows are held-out runs. Held-out runs at these points
+        form one region, and those at other points another.
     full_bps : float
         Rate [b/s] by which loads are divided to find their band: the line rate, or the dataset's greatest limited load
         if the line rate is unknown.

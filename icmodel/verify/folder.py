@@ -39,7 +39,7 @@ class Stored:
 
     @property
     def prediction(self) -> Mapping[str, Any]:
-        """Prediction for the lab system, in the form that ``icmodel system --json`` prints."""
+        """Prediction for the lab system, in the form that ``icmodel system predict --json`` prints."""
         found: Mapping[str, Any] = self.document["prediction"]
         return found
 
@@ -171,8 +171,8 @@ class Folder:
                 raise _damaged(place, "the pass does not have a record of each stream")
             if hashes != {stored.sha256}:
                 raise VerificationError(
-                    f"{place} does not belong to the prediction in {PREDICTION}: restore it, or verify into "
-                    "a new folder"
+                    f"{place} does not belong to the prediction in {PREDICTION}: restore both files, or verify "
+                    "into a new folder"
                 )
             found.append(Pass(number, by_stream, overlap))  # type: ignore[arg-type]
         return found

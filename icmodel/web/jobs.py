@@ -206,7 +206,7 @@ def ingest(
 def validate(name: str, variant: str | None, kinds: Sequence[str], most: int) -> bytes:
     """Return the JSON answer of `icmodel validate`, with the coverage stored in the dataset.
 
-    Each kind of validation has at most ``most`` folds.
+    Of each kind of fold, at most ``most`` folds are used.
     """
     from icmodel.validate import ValidationOptions, document
     from icmodel.validate import validate as score

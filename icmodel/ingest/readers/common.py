@@ -203,7 +203,8 @@ class Command(NamedTuple):
     def amount(self, *options: str, small: int, large: int) -> float | None:
         """Amount that an option of the command line sets, such as 1024 for ``--len=1K``; ``None`` if absent.
 
-        ``small`` is the factor of the prefix k, and ``large`` of the prefix K (1000 or 1024); m and M have its square.
+        ``small`` is the factor of the prefix k, and ``large`` that of the prefix K (1000 or 1024). The factors of m and M
+        are the squares of those of k and K.
         """
         match = _AMOUNT.fullmatch(self.value(*options))
         if match is None:

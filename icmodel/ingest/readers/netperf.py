@@ -437,7 +437,7 @@ class _Omni:
     def round_trips(self, text: str, unit: str) -> list[Number]:
         """Make the numbers of a request/response test: its rate and round-trip times.
 
-        A mean round trip that omni measured replaces 1 / rate.
+        The mean round trip is the one that omni measured, or 1 / rate if omni measured none.
         """
         test = self.test
         if unit == "Trans/s":
