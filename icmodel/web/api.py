@@ -55,7 +55,7 @@ LARGEST_GRID = 4000
 
 
 async def refuse_unknown_query(request: Request) -> None:
-    """Raise a Problem if the address has a query key that the route does not know."""
+    """Refuse a request whose address has a query key that the route does not know."""
     known = [one.alias for one in request.scope["route"].dependant.query_params]
     for key in request.query_params:
         if key not in known:

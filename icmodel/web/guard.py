@@ -155,12 +155,12 @@ class Guard:
 
 
 async def read_body(scope: Scope, headers: Headers, receive: Receive) -> bytes:
-    """Read a whole body, within its limits of size and time.
+    """Read the whole body of a request, if it is neither too large nor too slow.
 
     Raises
     ------
     Problem
-        If the body is too large or too slow.
+        If the body is larger than allowed, or does not arrive within `BODY_S`.
     """
     most = LARGEST_UPLOAD if scope["path"] in UPLOADS else LARGEST_BODY
     too_large = Problem(

@@ -221,7 +221,7 @@ class _Direction:
         known = {number.metric: number.value for number in numbers}
         require(
             "goodput_bps" in known or "sent_bps" in known,
-            "no end of the run counted a byte: the run is broken",
+            "neither host counted a byte: the run is broken",
         )
         if omitted:
             notes.append(

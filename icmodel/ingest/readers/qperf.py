@@ -167,7 +167,7 @@ def _check_complete(source: Source) -> None:
     widths = {line.end("space") - line.start("name") for line in _ALIGNED.finditer(source.text)}
     require(
         len(widths) != 1 or max(map(len, names)) + 2 >= widths.pop(),
-        f"{source.place}: the names are aligned for a name longer than all of them: lines were cut off",
+        f"{source.place}: the values are aligned for a longer name than any in the output: lines were cut off",
     )
     for one, other in (("send_", "recv_"), ("loc_", "rem_")):
         missing = [
