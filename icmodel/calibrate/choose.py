@@ -360,7 +360,7 @@ def near_saturation(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[R
 
     A curve has runs of equal limited load and different payloads.  Small payloads saturate the hosts.  The first chosen
     payload is the least one such that neither it nor any greater payload of the curve saturates them.  The second is
-    `INSIDE` times as large, or the curve's greatest payload if this is smaller.  Both need not be in the grid.
+    `INSIDE` times as large, or the curve's greatest payload if this is smaller.  Neither needs to be in the grid.
     """
     if GOODPUT not in known:
         return []

@@ -115,7 +115,7 @@ class Account:
         return dict(sorted(found.items()))
 
     def flags(self) -> dict[str, dict[str, int]]:
-        """Count, for each flag, the runs that have it (``runs``), and those that lost a metric by it (``spoilt``)."""
+        """Count, for each flag, the runs that have it (``runs``), and those that lost a metric because of it (``spoilt``)."""
         seen = Counter(flag for item in self.fates for flag in item.flags)
         spoilt = Counter(
             flag

@@ -576,11 +576,10 @@ def slip_of(ratio: float, metric_family: str) -> Slip | None:
 
 
 def is_rare_trip(metric: str, ratio: float) -> bool:
-    """Whether a latency that is wrong by a factor of 2 has the unusual direction: too long for a whole round trip.
+    """Whether a latency that is wrong by a factor of 2 deviates in the unusual direction.
 
-    The usual mistake is a wrong label on half or whole round trips. It makes a latency labelled as half a round trip or
-    as one-way too long, and one labelled as a whole round trip too short. The opposite deviations are unusual.
-    ``ratio`` is the latency divided by the expected latency.
+    Usually, half and whole round trips were confused. Then a latency labelled as half a round trip or as one-way is too
+    long, and one labelled as a whole round trip is too short. ``ratio`` is the latency divided by the expected latency.
     """
     return (ratio > 1) is not _is_half(metric)
 

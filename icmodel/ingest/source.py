@@ -334,7 +334,7 @@ def plain(text: str) -> list[str]:
 
 
 def named_apart(text: str) -> list[str]:
-    """Remove the beginnings of lines that a collector of logs added; return texts cleaned by `plain`.
+    """Remove the prefixes that a log collector added to the lines; return texts cleaned by `plain`.
 
     If most lines begin with a name and a colon, the name is the source of the line (such as a pod or host), and the
     result has one text for each source. Otherwise the beginning that all lines share is removed. If they share no
@@ -356,7 +356,7 @@ def named_apart(text: str) -> list[str]:
 
 
 def shared_beginning(text: str) -> str:
-    r"""Return the beginning that all lines share, as the first line has it; other lines may have other digits.
+    r"""Return the beginning of the first line, as far as all other lines begin alike; only their digits may differ.
 
     The result is empty for fewer than three lines.
 

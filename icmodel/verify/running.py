@@ -246,7 +246,7 @@ def overlap_ratio(spans: Sequence[Span], times: Times) -> float:
     between the start of the first stream and the start of the last stream.
 
     - d follows from the start and the end of the command that runs each stream. If a command took u longer than planned,
-      its stream started at most u later than planned.
+      its stream started at most u after the planned moment.
     - Each stream sends during its window, before it (warm-up) and after it (tail). So another stream may start later by
       the warm-up, or earlier by the tail, and still send during the whole window.
 
