@@ -202,7 +202,7 @@ def ingest(
             source = read_source(path)
             if source.sha256 in hashes:
                 raise RecordError(
-                    f"the file has the same content as {hashes[source.sha256]}, which is used instead"
+                    f"the file has the same content as {hashes[source.sha256]}: equal files count once"
                 )
             hashes[source.sha256] = name
             results, reasons = _results(source, tool, columns, user)
