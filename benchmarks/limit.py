@@ -92,7 +92,7 @@ class Limit:
         nearest = np.searchsorted(tables.axes.cores, asked["cores"]).clip(0, cores - 1)
         self.packed = Packed(
             tables.packed.coefficients,
-            tables.dense_cells,
+            tables.dense_cells.astype(np.int64),
             tables.left,
             tables.axes.loads,
             tables.floors,

@@ -421,19 +421,23 @@ def _measured_shared(told: Told) -> bool:
     return any((p.endpoints or 1) > 1 for p in rows if p.metric == "goodput_bps")
 
 
-def no_time_in_an_overloaded_line(told: Told) -> Iterator[Contradiction]:
-    """Nobody measured a request that arrives beside others who overload the line: its times are unknown."""
-    asked, rate = told.asked.columns, told.wire().link.line_rate_bps
-    if rate is None:
+def no_time_at_an_overloaded_interface(told: Told) -> Iterator[Contradiction]:
+    """Nobody measured a stream beside others who overload the interface with it: its times are unknown."""
+    asked, rate, size = told.asked.columns, told.wire().link.line_rate_bps, len(told.asked)
+    shared = (asked["endpoints"] > 1) & (asked["other_goodput_bps"] > 0)
+    if not shared.any():
         return
-    load = (told.request_bps + asked["other_goodput_bps"]) / rate
-    shared = (asked["endpoints"] > 1) & ~above(told.request_bps, told["goodput_bps"])
+    lone = told.asked.changed(endpoints=np.ones(size), other_goodput_bps=np.zeros(size))
+    if (alone := ask(told.model, lone)) is None:
+        return
+    own = np.fmin(told.request_bps, alone["goodput_bps"])
+    load = (own + asked["other_goodput_bps"]) / (np.inf if rate is None else rate)
+    held_back = above(alone["goodput_bps"], told["goodput_bps"])
     for name in told.metrics:
         if name.startswith(("latency_", "rtt_")):
-            rule = "f a time beside others who overload the line"
-            yield from told.broken(
-                rule, shared & (load > 1 + 1e-9) & ~np.isnan(told[name]), **{name: told[name]}
-            )
+            rule = "f a time beside others who overload the interface"
+            unknown = shared & ((load > 1 + 1e-9) | held_back)
+            yield from told.broken(rule, unknown & ~np.isnan(told[name]), **{name: told[name]})
 
 
 def _sane_share(told: Told, shared: Bools) -> Iterator[Contradiction]:
@@ -760,7 +764,7 @@ RULES: tuple[Rule, ...] = (
     packets_fit_frames,
     no_more_cores_are_busy_than_asked,
     more_of_others_never_gives_more,
-    no_time_in_an_overloaded_line,
+    no_time_at_an_overloaded_interface,
     more_requested_never_gives_less,
     a_basis_is_of_its_rows,
     beyond_all_rows_is_extrapolated,

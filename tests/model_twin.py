@@ -711,18 +711,23 @@ class _Question:
             metrics["frames_per_s"] = self.measured_frames(flows)
         if self.corrected:
             put_in_order(metrics)
-        if value and self.line_overloaded() and not value.overloaded:
+        if value and self.interface_overloaded(value):
             metrics.update({k: None for k in metrics if k.startswith(("latency_", "rtt_"))})
         return Answers(
             {k: self.finished(v) for k, v in metrics.items()}, self.bottleneck(value, flows)
         )
 
-    def line_overloaded(self) -> bool:
-        """All senders together request more than the line carries, whatever the others' payload."""
+    def interface_overloaded(self, flow: Flow) -> bool:
+        """All senders together send more than the interface carries, whatever the others' payload."""
         others, rate = self.asked.other_goodput_bps, self.link.line_rate_bps
-        if self.asked.endpoints == 1 or not others or rate is None:
+        if self.asked.endpoints == 1 or not others:
             return False
-        return self.request / self.bound + others / rate > 1 + CLOSE
+        if flow.share * (1 + CLOSE) < min(self.request, flow.own):
+            return True
+        if rate is None:
+            return False
+        own = min(self.request, max(flow.own, flow.sent))
+        return own / self.bound + others / rate > 1 + CLOSE
 
     def flow_metrics(self, flows: tuple[Flow, Flow, Flow]) -> dict[str, Found | None]:
         reached = self.reached(flows[VALUE])

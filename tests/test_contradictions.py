@@ -96,7 +96,7 @@ TAMPERED: dict[str, Mapping[str, Callable[[Floats], Floats]]] = {
     "f goodput rises with others' goodput": {"goodput_bps": lambda x: x / 1e4},
     "f a share of next to nothing": {"goodput_bps": lambda x: x / 1e4},
     "f heads count, not what they offer": {"goodput_bps": lambda x: 1e12 + x},
-    "f a time beside others who overload the line": {
+    "f a time beside others who overload the interface": {
         "latency_mean_s": lambda x: np.nan_to_num(x) + 1.0
     },
     "f more than alone": {"goodput_bps": lambda x: 1e12 + x},
@@ -134,7 +134,7 @@ BY_LETTER: Mapping[str, tuple[Rule, ...]] = {
     "c": (rules.flows_agree,),
     "d": (rules.packets_fit_frames,),
     "e": (rules.no_more_cores_are_busy_than_asked,),
-    "f": (rules.more_of_others_never_gives_more, rules.no_time_in_an_overloaded_line),
+    "f": (rules.more_of_others_never_gives_more, rules.no_time_at_an_overloaded_interface),
     "g": (rules.a_default_said_changes_nothing,),
     "h": (rules.one_answer_is_many, rules.codes_are_texts),
     "i": (rules.a_basis_is_of_its_rows, rules.beyond_all_rows_is_extrapolated),

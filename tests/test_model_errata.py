@@ -303,7 +303,7 @@ def test_e18_a_stream_held_back_by_its_share_does_the_work_of_its_request(varian
     told = ask(variant, "tcp", 5 * GBPS, endpoints=2, other_goodput_bps=9 * GBPS)
     assert told.goodput_bps.value == pytest.approx(4e9)
     assert told.cpu_send.value == expected(variant, appendix_h=0.8, corrected=0.5)
-    assert told.latency_mean_s.value == pytest.approx(1000 * US)
+    assert told.latency_mean_s.absent  # two senders fill the line, of which no row is
 
 
 # --- loss -----------------------------------------------------------------------------------------

@@ -142,9 +142,29 @@ def test_times_are_unknown_where_all_senders_together_overload_the_line(variant:
     times = [name for name in full if name.startswith(("latency_", "rtt_"))]
     assert "latency_max_s" in times
     assert all(full[name].absent for name in times)
-    because = "all senders together request more than the line carries"
+    because = "all senders together request more than the receiving interface carries"
     assert full["latency_mean_s"].why == because
     assert f"{because}: the latency is unknown" in full.notes
+
+
+@pytest.mark.parametrize("variant", ["appendix-h", "corrected", "hybrid"])
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+@pytest.mark.parametrize("requested", ["5 Gb/s", "unlimited"])
+def test_no_benchmark_of_one_sender_gives_the_times_of_a_stream_held_back(
+    variant: str, protocol: str, requested: str
+) -> None:
+    """A lone sender fills its own queue; here three senders fill that of the receiver's line."""
+    question: dict[str, Any] = {"payload": "1448 B", "protocol": protocol, "endpoints": 3}
+    if requested != "unlimited":
+        question["requested_goodput"] = requested
+    model = Model(CENTRAL, variant)
+    alone = model.predict(**question)
+    full = model.predict(**question, other_goodput="8 Gb/s")
+    times = [name for name in full if name.startswith(("latency_", "rtt_"))]
+    assert alone["latency_mean_s"].value > 0
+    assert full["goodput_bps"].value < 5e9
+    assert all(full[name].absent for name in times)
+    assert not [note for note in full.notes if "unlimited benchmark" in note]
 
 
 def test_a_lone_sender_above_the_line_keeps_the_times_of_the_benchmark() -> None:

@@ -59,6 +59,20 @@ def test_a_full_buffer_drains_at_the_rate_of_its_class(rate_bps: float) -> None:
     assert mean(found, "a").value == pytest.approx(25e4 * 8 / rate_bps, rel=0.05)
 
 
+def test_datagrams_that_share_their_senders_port_wait_as_those_of_one_unlimited_sender() -> None:
+    """Two unlimited streams of one host fill its queue, which its line drains as fast as for one."""
+    chain = Chain((3,), rate_bps=1e9, dataset="lab-1g-2026")
+    one, other = (
+        chain.stream(name, "h0", f"h{k}", None, "udp", 1472) for k, name in ((1, "a"), (2, "b"))
+    )
+    alone, shared = (
+        predict(chain.system([replace(stream, allowed_shortfall_ratio=0.9) for stream in streams]))
+        for streams in ([one], [one, other])
+    )
+    assert shared.streams["a"].metrics["goodput_bps"].value < 5e8
+    assert mean(shared, "a").value == pytest.approx(mean(alone, "a").value, rel=0.05)
+
+
 def test_latency_intervals_of_unequal_senders_span_less_than_tenfold() -> None:
     """Before, 9 to 362 ms, 23 to 475 ms and 3.8 ms to 8.7 s."""
     found = of_lab("lab-unequal")

@@ -25,8 +25,8 @@ The number of endpoints follows the prefix.
 
 LATENCIES = ("latency_", "rtt_")
 """Prefixes of the names of latencies and round trips."""
-LINE_OVERLOADED = "all senders together request more than the line carries"
-"""Reason why the latency of an achieved request is unknown; see :func:`latency_unknown`."""
+INTERFACE_OVERLOADED = "all senders together request more than the receiving interface carries"
+"""Reason why the latency of a stream is unknown; see :func:`latency_unknown`."""
 
 
 class Flow(NamedTuple):
@@ -163,19 +163,24 @@ def loss_lowers_goodput(query: TableQuery, flow: Flow) -> Bools:
 
 
 def latency_unknown(query: TableQuery, flow: Flow) -> Bools:
-    """Mark the achieved requests (n,) whose latency is unknown, since several senders overload the line.
+    """Mark the requests (n,) whose latency is unknown, since several senders overload the receiving interface.
 
-    The line is that of the receiving interface.  It is overloaded if the senders together request more than it carries.
-    The headers of the other senders are unknown, so their load is taken as ``other_goodput_bps / line_rate_bps`` of the
-    line.  A marked stream gets its request, since its share of the line suffices.  But a queue forms that no benchmark
-    of a single sender contains.
+    A queue forms there that no benchmark of a single sender contains.  There are two cases:
+
+    - The stream's share is less than the goodput that it reaches alone.
+    - The senders together request more than the line carries, even if this stream gets its request.  The stream counts
+      at most with the rate that it sends alone.  The headers of the other senders are unknown, so their load is taken
+      as ``other_goodput_bps / line_rate_bps`` of the line.
     """
-    q, line_rate_bps = query.q, query.tables.link.line_rate_bps
-    if line_rate_bps is None:
-        return np.zeros(len(q), dtype=bool)
-    used = q.requested_goodput_bps / q.frames.greatest_bps + q.other_goodput_bps / line_rate_bps
-    others = (q.endpoints > 1) & (q.other_goodput_bps > 0)
-    return np.asarray(others & ~flow.not_achieved[VALUE] & (used > 1 + CLOSE))
+    q, capacity_bps = query.q, flow.capacity_bps[VALUE]
+    line_rate_bps = query.tables.link.line_rate_bps
+    alone_bps = np.minimum(q.requested_goodput_bps, capacity_bps)
+    overloaded = flow.share_bps[VALUE] * (1 + CLOSE) < alone_bps
+    if line_rate_bps is not None:
+        sent_bps = np.fmin(q.requested_goodput_bps, np.fmax(capacity_bps, flow.sent_bps[VALUE]))
+        used = sent_bps / q.frames.greatest_bps + q.other_goodput_bps / line_rate_bps
+        overloaded |= used > 1 + CLOSE
+    return np.asarray(overloaded & (q.endpoints > 1) & (q.other_goodput_bps > 0))
 
 
 # --- delays of the path ---------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import numpy as np
 from icmodel.arrays import Bools, Codes, Floats, fast_where
 from icmodel.estimate import BASES
 from icmodel.laws.flow import (
-    LINE_OVERLOADED,
+    INTERFACE_OVERLOADED,
     Flow,
     latency_unknown,
     loss_lowers_goodput,
@@ -397,7 +397,7 @@ def latency_note(query: TableQuery, flow: Flow, scenario: Scenario, instead: str
 
     ``instead`` is the text of the note on a request that is not achieved; it names the runs that give the latency.
     """
-    if flow.not_achieved[VALUE, 0] and math.isfinite(scenario.requested_goodput_bps):
+    if latency_unknown(query, flow)[0]:
+        yield f"{INTERFACE_OVERLOADED}: the latency is unknown"
+    elif flow.not_achieved[VALUE, 0] and math.isfinite(scenario.requested_goodput_bps):
         yield f"the request is not achieved: {instead}"
-    elif latency_unknown(query, flow)[0]:
-        yield f"{LINE_OVERLOADED}: the latency is unknown"

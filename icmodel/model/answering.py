@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from icmodel.arrays import Bools, Codes, Floats
+from icmodel.arrays import Bools, Codes, Floats, fast_where
 from icmodel.dataset import Dataset
 from icmodel.estimate import BOTTLENECKS
 from icmodel.laws import Law, Prepared
@@ -70,9 +70,10 @@ def answered(
     found = law.answers(query, flow, wanted)
     columns = {name: ends for name, ends in found.items() if name in wanted}
     if q.endpoints.max(initial=1) > 1 and (unknown := latency_unknown(query, flow)).any():
+        blank = fast_where(unknown, np.nan, 0.0)
         for name, ends in columns.items():
             if name.startswith(LATENCIES):
-                columns[name] = np.where(unknown, np.nan, ends)
+                columns[name] = ends + blank
     if intervals and columns:
         every = np.stack(list(columns.values()))
         value, low, high = every[:, VALUE], every[:, LOW], every[:, HIGH]

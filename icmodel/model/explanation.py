@@ -18,7 +18,7 @@ from icmodel.estimate import (
 )
 from icmodel.frozen import FrozenMapping
 from icmodel.laws.corrected_tables import MULTIPLE
-from icmodel.laws.flow import CLOSE, LATENCIES, LINE_OVERLOADED, latency_unknown, switches_s
+from icmodel.laws.flow import CLOSE, INTERFACE_OVERLOADED, LATENCIES, latency_unknown, switches_s
 from icmodel.laws.metrics import BY_FLOW, INTERPOLATED, Bases
 from icmodel.laws.substitution import answering_cores
 from icmodel.model.answering import Answered
@@ -168,7 +168,7 @@ class Explanation:
                 f"{data.id} has {name} of {scenario.protocol}"
             )
         if name.startswith(LATENCIES) and latency_unknown(self.query, self.flow)[0]:
-            return LINE_OVERLOADED
+            return INTERFACE_OVERLOADED
         return f"{data.id} has no {name} of {scenario.protocol} at this load"
 
     def extrapolation(self, name: str, rows: Sequence[int]) -> str:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from icmodel.laws.corrected_tables import BEST, LIMITED_LOSS
-from icmodel.laws.flow import CLOSE, LATENCIES, LINE_OVERLOADED, SHARED, is_one_way, traversals
+from icmodel.laws.flow import CLOSE, INTERFACE_OVERLOADED, LATENCIES, SHARED, is_one_way, traversals
 from icmodel.laws.metrics import (
     ASSUMED,
     BUSY,
@@ -488,9 +488,14 @@ def flow_steps(found: Lookup) -> Iterator[Step]:
         )
     yield from parse_steps("goodput", ANSWERED)
     rate_bps = found.tables.link.line_rate_bps
-    overload = f"[request]/[greatest]+[others]/{rate_bps!r}>1+{CLOSE!r}"
-    unknown = f"=AND([endpoint count]>1,[others]>0,NOT([not achieved value]),{overload})"
-    yield Step("goodput", "latency unknown", unknown if rate_bps else "=FALSE")
+    able = (
+        'IF(AND([capacity value]="",[sent value]=""),[request],MAX([capacity value],[sent value]))'
+    )
+    overload = f"MIN([request],{able})/[greatest]+[others]/{rate_bps!r}>1+{CLOSE!r}"
+    held_back = f"[share value]*(1+{CLOSE!r})<MIN([request],[capacity value])"
+    overloaded = f'IF(OR([share value]="",[capacity value]=""),FALSE,{held_back})'
+    overloaded = f"OR({overloaded},{overload})" if rate_bps else overloaded
+    yield Step("goodput", "latency unknown", f"=AND([endpoint count]>1,[others]>0,{overloaded})")
     for end in ENDS:
         arriving = f"IF([sent {end}]=0,1-[overload loss {end}],[goodput {end}]/[sent {end}])"
         yield from parse_steps(LOSS, LOST_SHARE, end=end, arriving=arriving)
@@ -702,5 +707,5 @@ def absent(found: Lookup, metric: str) -> str:
     no_rows = f"IF([switch count]>0,{behind},INDEX(k_absent,{place}))"
     if metric.startswith(LATENCIES):
         unknown = f"AND(INDEX(k_surface,{place})>0,[latency unknown])"
-        no_rows = f"IF({unknown},{text(LINE_OVERLOADED)},{no_rows})"
+        no_rows = f"IF({unknown},{text(INTERFACE_OVERLOADED)},{no_rows})"
     return f"IF(OR(INDEX(k_surface,{place})=0,{here}),{no_rows},{outside})"

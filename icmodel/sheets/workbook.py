@@ -19,7 +19,7 @@ from icmodel.documents import write
 from icmodel.errors import IcmodelError
 from icmodel.estimate import metric_name
 from icmodel.laws.corrected_tables import BEST
-from icmodel.laws.flow import LINE_OVERLOADED, traversals
+from icmodel.laws.flow import INTERFACE_OVERLOADED, traversals
 from icmodel.laws.metrics import UTILISATIONS
 from icmodel.model import Model
 from icmodel.requirement import MET, NOT_MET, ROUNDING, UNDECIDED
@@ -390,7 +390,7 @@ class _Workbook:
         yield (
             f'IF({answered},IF({cell("loss lowers goodput")},{crowded},IF({endpoints}>2,{unequal},"")),"")'
         )
-        unknown = text(f"{LINE_OVERLOADED}: the latency is unknown. ")
+        unknown = text(f"{INTERFACE_OVERLOADED}: the latency is unknown. ")
         yield f'IF(AND({answered},{cell("latency unknown")}),{unknown},"")'
         above = text(
             "the benchmarked goodput is above theory's bound, so the prediction is clamped to the bound. "
@@ -398,7 +398,7 @@ class _Workbook:
         yield f'IF(AND({answered},{cell("above theory")}),{above},"")'
         missed = text("the request is not achieved: latency is that of the unlimited benchmark. ")
         finite = f"AND({answered},{cell('not achieved value')},{cell('request')}<{INFINITE})"
-        yield f'IF({finite},{missed},"")'
+        yield f'IF(AND({finite},NOT({cell("latency unknown")})),{missed},"")'
         for name in UTILISATIONS:
             if name in self.metrics:
                 demand, cores = cell(f"{name} value raw"), cell("core count")

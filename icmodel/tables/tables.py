@@ -388,12 +388,16 @@ class Tables:
         """Index of the payload interval (cell) of each payload: 0 below the first knot, k from the k-th knot on."""
         if len(payload_bytes) < FEW or payload_bytes.max() >= DENSE:
             return np.searchsorted(self.axes.knots, payload_bytes, side="right")
-        return self.dense_cells.take(payload_bytes.astype(np.int64))
+        return self.dense_cells.take(payload_bytes.astype(np.int64)).astype(np.int64)
 
     @cached_property
-    def dense_cells(self) -> Ints:
-        """Index of the payload interval (cell) of every whole payload below `DENSE` [B]."""
-        return np.searchsorted(self.axes.knots, np.arange(DENSE), side="right")
+    def dense_cells(self) -> NDArray[np.unsignedinteger]:
+        """Index of the payload interval (cell) of every whole payload below `DENSE` [B].
+
+        Its small type keeps the array in the processor's cache.
+        """
+        cells = np.searchsorted(self.axes.knots, np.arange(DENSE), side="right")
+        return cells.astype(np.min_scalar_type(self.axes.cells))
 
     @property
     def has_rows(self) -> bool:

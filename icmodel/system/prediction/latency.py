@@ -70,6 +70,8 @@ def frame_latencies(
         own |= rates.alone.requested.latencies(
             index
         )  # latencies without congestion; `latencies` adds the wait at the full port
+    elif rates.held_back[index]:
+        own |= sender_queue_latencies(index, rates, own)
     if stated.devices:
         own = stated.beside_dataset(own, path.contained_s)
     found = latencies(own, added)
@@ -104,6 +106,26 @@ def congested_latencies(
     ratios = [fastest.value / rate for rate in reached]
     known = rates.alone.fastest.latencies(index)
     return {name: congested_latency(own, ratios, together) for name, own in known.items()}
+
+
+def sender_queue_latencies(
+    index: int, rates: Throughput, metrics: Mapping[str, Estimate]
+) -> dict[str, Estimate]:
+    """Latencies of a datagram stream that is held back, where its dataset gives none beside other streams.
+
+    Its sender's queue is at most as full as that of an unlimited sender alone. It is at least as full as that of the
+    same sender alone at the requested rate, which gives the low end.
+
+    Parameters
+    ----------
+    metrics : mapping
+        Metrics of the stream from its dataset, beside the other streams.
+    """
+    alone, found = rates.alone.requested.latencies(index), {}
+    for name, full in rates.alone.fastest.latencies(index).items():
+        if metrics[name].absent:
+            found[name] = replace(full, low=min(full.low, alone.get(name, full).low))
+    return found
 
 
 def latencies(dataset_metrics: Mapping[str, Estimate], added: AddedLatency) -> dict[str, Estimate]:
