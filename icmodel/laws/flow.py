@@ -174,10 +174,11 @@ def latency_unknown(query: TableQuery, flow: Flow) -> Bools:
     """
     q, capacity_bps = query.q, flow.capacity_bps[VALUE]
     line_rate_bps = query.tables.link.line_rate_bps
-    alone_bps = np.minimum(q.requested_goodput_bps, capacity_bps)
+    sent_bps = alone_bps = np.fmin(q.requested_goodput_bps, capacity_bps)
     overloaded = flow.share_bps[VALUE] * (1 + CLOSE) < alone_bps
     if line_rate_bps is not None:
-        sent_bps = np.fmin(q.requested_goodput_bps, np.fmax(capacity_bps, flow.sent_bps[VALUE]))
+        if q.lossy.any():
+            sent_bps = np.fmin(q.requested_goodput_bps, np.fmax(capacity_bps, flow.sent_bps[VALUE]))
         used = sent_bps / q.frames.greatest_bps + q.other_goodput_bps / line_rate_bps
         overloaded |= used > 1 + CLOSE
     return np.asarray(overloaded & (q.endpoints > 1) & (q.other_goodput_bps > 0))
