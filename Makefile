@@ -139,8 +139,9 @@ measure: probe develop
 measure-crate: toolchain
 	$(TESTS) --no-fail-fast -- --ignored --nocapture --test-threads=1
 
+measure-accuracy: OPTIONS := --most 40
 $(BENCHMARKS:%=measure-%): measure-%: develop
-	$(BIN)/python -m benchmarks.$*
+	$(BIN)/python -m benchmarks.$* $(OPTIONS)
 
 measure-alone: probe develop
 	$(BIN)/python -m pytest -m 'alone and long'
