@@ -274,7 +274,7 @@ class Mistakes:
         Raises
         ------
         IcmodelError
-            The class of the exception is ``error``.
+            If there are mistakes. The exception is of the class ``error``.
         """
         if not self._found:
             return

@@ -224,7 +224,10 @@ class Document(BaseModel):
     def __get_pydantic_json_schema__(
         cls, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Return the JSON Schema of the table, with both spellings of every quantity."""
+        """Return the JSON Schema of the table.
+
+        It allows both spellings of every quantity: a text with its unit (``within``), or a number in SI (``within_s``).
+        """
         schema = handler.resolve_ref_schema(handler(core))
         properties, required = schema["properties"], set(schema.get("required", []))
         for key, field in cls.text_spellings().items():
@@ -478,10 +481,10 @@ REMOVED = object()
 
 
 def _remove(rest: dict[str, Any], place: Place, samples: Mapping[str, Any]) -> None:
-    """Remove the value at the path ``place`` from a document.
+    """Remove the faulty value at the path ``place`` from a document, so that the rest can be checked.
 
-    If there is no such value, a required value is missing: fill in its placeholder from ``samples``.  Without a
-    placeholder, remove its table.
+    If the path leads to no value, the fault is a missing required value.  It gets its placeholder from ``samples``.  If
+    ``samples`` has none, the table that lacks the value is removed.
     """
     way: list[tuple[Any, Any]] = []
     inside: Any = rest

@@ -156,9 +156,9 @@ class Hosts:
     cpu_clock_ratio: float = 1.0
 
     def texts(self, own_bps: float | None) -> tuple[str, ...]:
-        """Reasons why answers for these hosts are extrapolated: one text per property that differs from the dataset's.
+        """Reasons why answers are extrapolated: a text for each property in which these hosts differ from the dataset's.
 
-        ``own_bps`` is the line rate of the dataset [b/s].
+        ``own_bps`` is the line rate of the dataset [b/s], not of these hosts.
         """
         reasons = []
         if self.line_rate_bps is not None and own_bps is not None:

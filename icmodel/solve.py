@@ -184,12 +184,12 @@ class Trial:
 
     @property
     def least_fps(self) -> int:
-        """Least whole rate [1/s] whose requested goodput meets the requirement."""
+        """Least whole number of frames per second at which the requested goodput meets the requirement."""
         return least_rate_fps(self.requirement.limit, self.payload_bytes)
 
     @property
     def greatest_fps(self) -> int:
-        """Greatest whole rate [1/s] within the stream's capacity; 0 if the capacity is not known."""
+        """Greatest whole number of frames per second within the stream's capacity; 0 if the capacity is not known."""
         found = self.goodput(None)
         if found is None or found.absent:
             return 0

@@ -54,9 +54,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """Aim by which the next runs are chosen: decide the requirements in ``decisions``.
+    """Aim by which the next runs of a calibration are chosen.
 
-    Without undecided requirements, the aim is a low error of the predictions at the runs in ``domain``.
+    If there are undecided requirements, in ``decisions``, the aim is to decide them. Otherwise it is a low error of the
+    predictions at the runs in ``domain``.
     """
 
     domain: tuple[Run, ...]

@@ -145,7 +145,8 @@ def folder_to_rebuild(records: list[Path], settings: Settings) -> Path:
     Raises
     ------
     RecordError
-        If other files or options are given.
+        If ``records`` is not a single folder that icmodel fold has made. Also if ``settings`` are not the defaults,
+        since the folder is rebuilt with the settings stored in it.
     """
     from icmodel.fold import Settings, is_folded
 

@@ -74,7 +74,10 @@ TomlFile = Annotated[
     Path, typer.Option("-o", "--output", metavar="FILE", help="System file to write (TOML).")
 ]
 JsonFile = Annotated[
-    Path, typer.Option("-o", "--output", metavar="FILE", help="JSON file to write.")
+    Path,
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="File to write the exported system to (JSON)."
+    ),
 ]
 Cycles = Annotated[
     str,

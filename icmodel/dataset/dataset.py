@@ -327,7 +327,10 @@ class Dataset:
         }
 
     def link(self, options: Mapping[str, str]) -> Interconnect:
-        """Return the link for the given options: ``interconnect``, unless ``fabrics`` has a link for one of them."""
+        """Return the link that was measured with the given options, a mapping from option axis to value.
+
+        If ``fabrics`` has a link for one of the options, it is this link. Otherwise it is ``interconnect``.
+        """
         for axis in self.option_axes:
             value = options.get(axis, self.option_defaults[axis])
             if (axis, value) in self.fabrics:

@@ -269,9 +269,10 @@ class Widths:
     widest: float = WIDEST
 
     def of_mean(self, row_weights: Floats, deviation: Floats, disagreement: Floats) -> Floats:
-        """Half-width (n,) of the 90 % interval for the mean of many runs, in log time, at n sites.
+        """Half-width (n,) of the 90 % interval for the mean of many runs at n sites.
 
-        A site is a combination of payload, load and labels.
+        Half-width and deviations are differences of natural logarithms: 0.1 is about 10 %.  A site is a
+        combination of payload, load and labels.
 
         Parameters
         ----------

@@ -104,10 +104,10 @@ class TheoryPackets:
         return frames * np.where(full, sites.least_packets, sites.packets)
 
     def half(self, sites: Sites) -> Floats:
-        """Half-width of the 90 % interval of the log packet rate at n sites (payload, load and labels), (n,).
+        """Half-width of the 90 % interval of ln(packet rate) at n sites (payload, load and labels), (n,).
 
         It is 0 at sites where the whole offered load is carried, since the load then determines the
-        packet rate.  At other sites, it is the half-width of the log goodput.
+        packet rate.  At other sites, it is the half-width of ln(goodput).
         """
         flows_bps = 8 * sites.payload_bytes * sites.frames_per_s
         limited = sites.labels[:, REGIME] == LIMITED
@@ -130,8 +130,8 @@ def _at_own_limit(sites: Sites) -> Sites:
 class FittedMetric:
     """Fit of a metric in log time, with the steps that convert values of the metric to log time and back.
 
-    Log time is the natural logarithm of the time per frame for a rate, and of the value for any
-    other metric.
+    Log time is a natural logarithm: of the time per frame [s] if the metric is a rate, otherwise of
+    the value of the metric.
     """
 
     fit: Fit
@@ -459,7 +459,11 @@ class Fit:
         return log_time, half
 
     def candidates(self, sites: Sites) -> Candidates:
-        """Predict the log time at n sites (payload, load and labels) by each candidate (alternative predictor)."""
+        """Predict the metric at n sites (payload, load and labels) by each candidate (alternative predictor).
+
+        The result has the log times (candidates, n).  Log time is a natural logarithm: of the time per
+        frame [s] if the metric is a rate, otherwise of the value of the metric.
+        """
         distances = self.measured.distances(sites)
         modelled = {one: one.at(sites) for one in {each.mechanism for each in self.processes}}
         physics = modelled[self.mechanism]

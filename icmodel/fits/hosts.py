@@ -47,8 +47,8 @@ class FrameTimes:
     here_s, there_s : array (n,)
         Time on the dataset's hosts, and time on the other hosts [s].
     fastest_s : array (n,)
-        Least possible ``there_s``.  It differs from ``there_s`` only if the wire is the limit and
-        no utilisation is known: it is then the time of the new wire.
+        Lower limit of ``there_s`` [s].  If the wire is the limit and no utilisation is known, this is
+        the time per frame on the new wire.  Otherwise it equals ``there_s``.
     old, new : Sites
         The sites, with the wire times of the dataset's link (``old``) and of the other link
         (``new``).
@@ -169,9 +169,10 @@ def _time_below_capacity(metric: str, value: Floats, times: FrameTimes) -> Float
 
 
 def _wire_and_host_s(metric: str, value: Floats, times: FrameTimes) -> tuple[Floats, Floats]:
-    """Split a latency at a load below capacity into wire time and host time [s].
+    """Split a latency at a load below capacity into its wire time and its host time [s].
 
-    The wire time is that of the dataset's link.  The host time is scaled to the new hosts.
+    The wire time is that of the dataset's link.  The host time is the rest, scaled to the processor
+    clock of the other hosts.
     """
     wire_s = np.minimum(value, _crossings(metric) * times.old.wire_s)
     return wire_s, (value - wire_s) / times.hosts.cpu_clock_ratio
@@ -191,10 +192,10 @@ def _hidden_s(metric: str, value: Floats, times: FrameTimes) -> Floats:
 def widening(
     ratio: Floats, hosts: Hosts, own_bps: float | None, *, uncertain: NDArray[np.bool_]
 ) -> Floats:
-    """Log half-width (n,) by which intervals grow for other hosts or another line rate.
+    """Logarithm (n,) of the factor by which intervals widen for other hosts or another line rate.
 
-    The half-width is a fraction of the sum of two distances: abs(log of the clock ratio) and abs(log
-    of the line rate ratio).  If ``uncertain``, a fraction of abs(log of ``ratio``) is added.
+    It is a fraction of the sum of two distances: abs(log of the clock ratio) and abs(log of the line
+    rate ratio).  If ``uncertain``, a fraction of abs(log of ``ratio``) is added.
 
     Parameters
     ----------
@@ -442,7 +443,7 @@ def saturated(
     rate_ratio : float
         Ratio of the new line rate to the dataset's own, at most 1.
     at_sender : array of bool (n,)
-        Whether the dataset's own wire was already the limit.
+        Whether frames already waited at the sender, since the dataset's own wire was the limit.
     """
     exponents = (GROWTH, 1.0, 0.0) if sender.autotuned else (0.0, 0.0, 0.0)
     least = min(sender.memory_bytes, memory_bytes)

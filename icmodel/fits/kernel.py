@@ -91,10 +91,11 @@ class Distances:
     differ: Mapping[Group, Floats]
 
     def along(self, numbers: Floats) -> Floats:
-        """Expand numbers of distinct payload differences, (..., distinct), to numbers of all pairs of sites.
+        """Expand numbers of distinct payloads, (..., distinct), to numbers of right sites, (..., right).
 
-        A site is a combination of payload, load and labels.  Sites of equal payload share a number;
-        the index ``column`` selects it.
+        A site is a combination of payload, load and labels.  Right sites of equal payload share a
+        number: ``column`` holds the index of each right site in ``distinct``.  If the distances are of
+        some pairs only, ``column`` and the result have an element for each pair.
         """
         return numbers.take(self.column, axis=-1)
 
@@ -213,12 +214,12 @@ class MeasuredSites:
         return found
 
     def _compared(self, sites: Sites) -> Ints:
-        """Number the labels of sites for each comparison of labels (`Group`): integers (groups, sites).
+        """Convert the labels of sites to integers that can be compared, array (comparisons, sites).
 
-        A site is a point of payload, load and labels.  Two sites differ in a comparison if their numbers
-        are unequal.  If the comparison names one label, the number is 1 for sites with this label, and 0
-        for others.  Otherwise it is the index of the site's label among the labels of the rows; -1 if
-        the rows lack the label.
+        A site is a point of payload, load and labels.  Each comparison (`Group`) is of one label column.
+        Two sites differ in it if their integers are unequal.  If the comparison names one label, the
+        integer is 1 for sites with this label, and 0 for others.  If it names no label, the integer is
+        the index of the site's label among the labels of the rows; -1 if the rows lack the label.
         """
         found = np.empty((len(self._groups), len(sites)), dtype=np.int64)
         for k, (column, label) in enumerate(self._groups):
@@ -258,8 +259,10 @@ def _smooth(distance: Floats) -> tuple[Floats, Floats]:
 class Kernel:
     """Covariance function of a Gaussian process over the residual of a cost model, with its parameters.
 
-    A residual is log time minus the cost model's log time.  Variances are in units of its mean
-    square.  A site is a combination of payload, load and labels.
+    A residual is the natural logarithm of a measured value minus that of the cost model's value; for
+    a rate, the value is the time per frame.  Variances are in units of the mean square of the
+    residuals.  A site is a combination of payload, load and labels, and sites with equal labels are a
+    configuration.
 
     Parameters
     ----------
@@ -267,11 +270,11 @@ class Kernel:
         Whether differences in labels and load multiply the covariance, or add to the squared
         distance.
     costs, level : float
-        Variances of two properties of a configuration: the error of its costs, and a constant
-        factor (level).  Both are unused in the joined form.
+        Variances of two parts of the residual that a configuration has: the error of its costs, and
+        a constant factor (level).  Both are unused in the joined form.
     residual, noise : float
-        Variance of the rest of the residual, which varies smoothly, and variance of the noise that
-        a row has in addition to its stated spread.
+        Variance of the rest of the residual, which varies smoothly with payload and load.  Variance
+        of the noise that a row has in addition to its stated spread.
     length, load_length : float
         Correlation length in octaves of payload and of throughput.
     jump : float

@@ -1,9 +1,10 @@
 """Cost models: the time of a frame as a cost per frame, per byte and per packet.
 
 The costs of each protocol are fitted by non-negative least squares of the relative errors.  Hosts
-at their limit have other costs than hosts below it.  No cost is negative, so people can read the
-costs, and predictions can extrapolate them.  Gaussian processes over the residual then add two
-things: the difference of a configuration from its protocol, and the uncertainty.
+at their limit (saturated) have other costs than hosts below it.  No cost is negative, so people can
+read the costs, and predictions can extrapolate them.  Gaussian processes over the residual then
+predict how far the times of a configuration, such as an option's value, deviate from the costs
+of its protocol, and how uncertain this is.
 """
 
 from __future__ import annotations

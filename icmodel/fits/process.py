@@ -95,9 +95,11 @@ class Process:
         return Covariance(self.kernel, distances, modelled.shares @ self.shares.T).values
 
     def log_time(self, modelled: Modelled, cross: Floats) -> Floats:
-        """Predict the log time at m sites (payload, load and labels), (m,).
+        """Predict the log time of the metric at m sites (payload, load and labels), (m,).
 
-        ``cross`` (m, n) is the covariance between the sites and the n measured rows.
+        Log time is a natural logarithm: of the time per frame [s] if the metric is a rate, otherwise of
+        the value of the metric.  ``cross`` (m, n) is the covariance between the sites and the n measured
+        rows.
         """
         return np.asarray(modelled.log_time + self.scale * (cross @ self.representer_weights))
 
@@ -282,9 +284,10 @@ class ProtocolProcesses:
     def _predicted(
         self, quantity: Callable[[Process, Modelled, Floats], Floats], crosses: Sequence[Cross]
     ) -> Floats:
-        """Evaluate a quantity, such as the log time, at each site (payload, load and labels).
+        """Compute a quantity, such as the standard deviation, at each site (payload, load and labels).
 
-        Each part of the rows has its own Gaussian process.  A site is evaluated by the process of its part.
+        The rows are divided into parts, such as one part per protocol.  Each part has its own Gaussian
+        process, which computes the quantity at the sites of this part.
         """
         found = np.empty(sum(len(cross.indices) for cross in crosses))
         for cross in crosses:

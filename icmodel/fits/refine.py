@@ -92,7 +92,7 @@ class Refiner:
 
     @cached_property
     def on_own_link(self) -> Refiner:
-        """Refiner (computes curves from fits) for the same hosts, but on the dataset's own link."""
+        """Refiner (it computes curves from fits) for the hosts of this refiner, but on the dataset's link."""
         if self.hosts is None or self.hosts.line_rate_bps is None:
             return self
         if self.hosts.cpu_clock_ratio == 1.0:
@@ -333,7 +333,10 @@ class Refiner:
 
     @property
     def knows_buffers(self) -> bool:
-        """Whether send buffers can be predicted: only on a slower Ethernet than the dataset's."""
+        """Whether the content of send buffers can be predicted.
+
+        It can if the dataset's link is Ethernet and the requested line rate is lower than the dataset's.
+        """
         return self.data.interconnect.kind == "ethernet" and self._rate_ratio < 1
 
     def _saturated(self, times: FrameTimes) -> Saturated | None:

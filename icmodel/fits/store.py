@@ -200,7 +200,10 @@ class Kept:
             )
 
     def text(self) -> str:
-        """Convert the fits to JSON text, metrics in alphabetical order; a file of its own holds the curves."""
+        """Convert the fits to JSON text, metrics in alphabetical order.
+
+        The text does not contain the curves, which are stored in another file.
+        """
         metrics = {
             name: None if one is None else one.to_dict()
             for name, one in sorted(self.metrics.items())
@@ -235,7 +238,9 @@ def read(folder: Path, seal: str) -> Kept | None:
 
 
 def _curves(path: Path, seal: str) -> dict[bytes, Floats]:
-    """Read the drawn curves from a file; empty if there is no file, or if its seal differs.
+    """Read the stored curves from a file; empty if there is no file, or if it was made for another seal.
+
+    The seal is a hash of everything that determines the fits.
 
     Raises
     ------

@@ -482,7 +482,7 @@ class Sample(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """Protocol and metric of the number."""
+        """Protocol and metric of this measured number, as a pair."""
         return self.result.labels.protocol, self.number.metric
 
     @property

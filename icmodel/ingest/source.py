@@ -113,7 +113,9 @@ def read_source(path: Path) -> Source:
             unpacker = zlib.decompressobj(wbits=31)
             unpacked = unpacker.decompress(body, LARGEST_BYTES)
         except zlib.error as error:
-            raise RecordError(f"the file is not a gzip file: {error}") from error
+            raise RecordError(
+                f"the file ends in .gz but is not a gzip file ({error}): remove .gz from its name, or pack it again"
+            ) from error
         if not unpacker.eof:
             raise RecordError(
                 f"the gzip stream is cut off or unpacks to more than {LARGEST_BYTES} B: pack it again"

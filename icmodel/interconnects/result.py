@@ -378,7 +378,7 @@ class Ranked:
 
     @property
     def sentence(self) -> str:
-        """Reason why the row belongs to its class, in one sentence."""
+        """Reason why this row of the ranking has its class (such as ``carries`` or ``impossible``), in one sentence."""
         decided, wire = _decided(self.row.decisive), self.wire_headroom
         source = self.row.source
         if self.kind == IMPOSSIBLE:

@@ -117,7 +117,7 @@ class TableRequest(NamedTuple):
     only: frozenset[str] | None = None
 
     def metrics(self, rows: Iterable[Row]) -> list[str]:
-        """Wanted metrics that the rows contain, without throughput and loss."""
+        """List the metrics that the rows contain and the request wants (``only``), without throughput and loss."""
         known = {row.point.metric for row in rows} - set(BY_FLOW)
         return sorted(name for name in known if self.only is None or name in self.only)
 

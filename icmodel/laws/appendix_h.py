@@ -189,8 +189,8 @@ def up_to_unlimited(
     """Raise the high of metrics that grow with the load, in place, for requests above the highest limited load.
 
     For such a request, the true number lies between two measured numbers: at the highest limited load, and at the
-    unlimited load.  IC2012 has no rule for these loads (erratum E15), so the value is the first number.  The high is
-    raised to at least the high of the second number.
+    unlimited load.  IC2012 has no rule for these loads (erratum E15), so the value is the number at the highest limited
+    load.  The high is raised to at least the high of the number at the unlimited load.
     """
     if query.ends == 1:
         return

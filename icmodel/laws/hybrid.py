@@ -1,8 +1,9 @@
-"""Variant ``hybrid``: the functions of ``corrected`` on curves computed ("drawn") from fits to all rows.
+"""Variant ``hybrid`` of the model: it fits all rows, and computes ("draws") its curves from the fits.
 
-Three steps differ from ``corrected``.  ``hybrid`` extrapolates processing time above the greatest measured load.  The
-sender of a lossy protocol is busy only for the frames that it sends.  Requests in overload use rows measured in
-overload.  E1 to E19 are the errata of IC2012 (docs/background/errata.md).
+On these curves it uses the functions of the variant ``corrected``, with three differences.  ``hybrid`` extrapolates
+processing time above the greatest measured load.  The sender of a lossy protocol is busy only for the frames that it
+sends.  Requests in overload use rows measured in overload.  E1 to E19 are the errata of IC2012
+(docs/background/errata.md).
 """
 
 from __future__ import annotations
@@ -322,9 +323,9 @@ class Shared:
         return compiler(self.data, self.request, self.rows, (*beside, *self.knots))
 
     def overload_rows(self, request: TableRequest) -> list[Row] | None:
-        """Rows of the requested protocols measured in overload.
+        """Select the rows of the requested protocols that were measured in overload (request above capacity).
 
-        If these rows lack a metric that other rows have, the result is ``None``.
+        The result is ``None`` if any metric of these protocols, other than throughput and loss, has no row in overload.
         """
         own = of_protocols(self.rows, request.protocols)
         over = measured_in_overload(own, self.refiner)

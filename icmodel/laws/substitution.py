@@ -100,8 +100,8 @@ OF_CHANGE = 0.5
 def unmeasured(query: TableQuery) -> Bools:
     """Mark the requests whose core count has no measured goodput, as a boolean mask (n,).
 
-    Only tables that extrapolate (made with ``extend``) answer such requests.  For other tables, the mask is false
-    everywhere.
+    Only tables made with ``extend`` answer such requests, by extrapolation.  For all other tables, no request is
+    marked.
     """
     if not query.tables.extend:
         return np.zeros(len(query.q), dtype=bool)

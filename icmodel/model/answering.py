@@ -86,9 +86,10 @@ def answered(
 
 
 def in_overload(law: Law, over: Prepared, answer: Answered) -> Bools:
-    """Mask (n,) of questions that are answered from rows measured in overload (request above capacity).
+    """Mark the questions that are answered from dataset rows measured in overload, as a mask (n,).
 
-    ``over`` holds the look-up tables made from these rows.  No question is marked if the law has no overload rows.
+    In overload, the request exceeds the capacity.  ``over`` holds the look-up tables made from these rows.  If ``law``,
+    a variant of the model, uses no such rows, no question is marked.
     """
     if law.overload is None:
         return np.zeros(len(answer.query.q), dtype=bool)

@@ -299,8 +299,8 @@ class Placed(NamedTuple):
 class Placer:
     """Converter of blocks of questions to indices into look-up tables.
 
-    It also computes the theory of each question's frame, such as the wire time.  For large blocks, it computes theory
-    once for every possible payload, and looks it up afterwards.
+    It also computes numbers of each question's frame by theory, such as the time on the wire.  For large blocks, it
+    computes these numbers once for every possible payload, and looks them up afterwards.
     """
 
     def __init__(self, tables: Tables, domains: Domains) -> None:
@@ -407,7 +407,7 @@ def columns_of(scenario: Scenario, protocols: tuple[str, ...]) -> dict[str, Colu
 
 
 def float_column(columns: Mapping[str, Column], name: str, size: int) -> Floats:
-    """Values of one parameter as floats, array (size,); if the parameter has no column, all are its default."""
+    """Values of one parameter as floats, array (size,); a parameter without a column has its default everywhere."""
     if name in columns:
         return columns[name].astype(np.float64, copy=False)
     return np.full(size, DEFAULTS[name])

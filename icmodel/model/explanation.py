@@ -73,7 +73,7 @@ class Explanation:
 
     @cached_property
     def lookups(self) -> Mapping[str, Sequence[tuple[int, Sequence[int]]]]:
-        """Map each metric to its table look-ups, each with its basis (index into `BASES`) and its dataset rows."""
+        """Map each metric to its table look-ups: pairs of a basis (index into `BASES`) and the dataset rows used."""
         return self.used.used(self.query, self.answer.columns)
 
     def rows_of(self, name: str) -> set[int]:

@@ -59,7 +59,10 @@ def _json_number(number: float) -> float | str:
 
 
 def measured_axes(data: Dataset) -> list[str]:
-    """Return the axes with a value in at least one dataset row, and all option axes; the protocol is left out."""
+    """Return the axes of a dataset, without the protocol.
+
+    First come the axes that all datasets have, if at least one row has a value on them. Then come all option axes.
+    """
     fixed = [
         axis for axis in AXES[1:] if any(getattr(point, axis) is not None for point in data.points)
     ]

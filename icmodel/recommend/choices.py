@@ -51,7 +51,7 @@ class Variant:
     priority: int
 
     def texts(self) -> dict[str, str]:
-        """Convert this variant to texts, by parameter."""
+        """Return the value of each parameter of this variant as text, by the parameter's name."""
         payload, rate = self.payload_bytes, self.rate_fps
         return {
             "protocol": self.protocol,
@@ -226,10 +226,10 @@ def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Ne
 
 
 def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, ...]:
-    """List the parameters of the network for which the file gives choices, sorted by name.
+    """List the parameters of the network for which the system file gives choices, sorted by name.
 
-    The first option of a parameter is the file's own value. It is ``None`` if several tables have the parameter's name
-    and different values.
+    The first option of a parameter is the value in the file's own tables. If several tables have this parameter, with
+    different values, the first option is ``None``.
     """
     found = []
     for part, labels in SETTINGS.items():

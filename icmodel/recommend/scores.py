@@ -208,7 +208,7 @@ class TableLoads:
     devices: Floats
 
     def picked(self, some: Ints) -> TableLoads:
-        """Select the loads of the variants with the given indices."""
+        """Select the variants with the given indices, and return their scores."""
         columns = [column.name for column in fields(self) if column.name != "variants"]
         return TableLoads(
             tuple(self.variants[index] for index in some),

@@ -469,7 +469,10 @@ def figure(walk: Profile, stream: str, metric: str, requirement: Requirement | N
 
 
 def numbers_table(spec: Spec, walk: Profile, metric: str) -> Table:
-    """Return a table of the numbers in a plot. Its rows are the x values of the dataset rows, then of the scenario."""
+    """Return a table of the numbers in a plot, with one row for each x value.
+
+    First come the x values that were measured in the dataset, ascending. The last row is that of the scenario.
+    """
     data: dict[str, list[Row]] = spec["datasets"]
     field, points = walk.field, data.get("benchmarked", [])
     theory = {row[field]: str(row["said"]) for row in data.get("theory", [])}

@@ -377,9 +377,10 @@ def latency_parts(answer: Answer, model: Model | None) -> tuple[str, str, str]:
 
 
 def _bound_by_theory(bound: Callable[[Scenario], float | None], answer: Answer) -> float:
-    """Return ``bound(scenario)`` for the scenario of a stream: a greatest goodput [b/s] or a least latency [s].
+    """Compute theory's bound for a stream: its greatest goodput [b/s] or its least latency [s]; infinity if unknown.
 
-    If ``bound`` returns None, or refuses the scenario by an error in `REFUSALS`, the result is infinity.
+    ``bound`` is a function that computes this bound for a scenario. The bound is unknown if the function returns None,
+    or raises one of the errors in `REFUSALS`.
     """
     try:
         value = bound(answer.scenario)

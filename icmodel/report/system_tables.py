@@ -192,9 +192,9 @@ def parts_table(found: SystemPrediction) -> Iterator[Table]:
 def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
     """Yield a row of texts for each latency requirement: the greatest latency bound among its streams, and its parts.
 
-    The parts are network, hosts and application. If the time of source or sink is unknown, the total is the sum of the
-    known times, as the lower bound ``from 310 µs``. The system file may state the latency of one of these two devices.
-    Then the part of the hosts is a lower bound as well, such as ``from 50 µs``; otherwise it is ``unknown``.
+    The parts are network, hosts and application. If the time of source or sink is unknown, the total is a lower bound
+    such as ``from 310 µs``: the sum of the known times. The part of the hosts is then ``unknown``. But if the system
+    file states the latency of one of these two devices, it is a lower bound such as ``from 50 µs``.
     """
     for name, some in by_requirement(found.judged).items():
         sums = [
@@ -406,7 +406,10 @@ def stated_devices(found: SystemPrediction) -> Iterator[Table]:
 
 
 def span_text(ends_s: tuple[float, float] | None) -> str:
-    """Return a stated time as text, from its least and its greatest value [s]."""
+    """Format a time that the system file states, such as ``20 – 50 µs``.
+
+    ``ends_s`` is its least and its greatest value [s]; for None, the text is ``not stated``.
+    """
     if ends_s is None:
         return "not stated"
     least, most = (units.format_seconds(end, 3) for end in ends_s)

@@ -247,10 +247,10 @@ class Places(NamedTuple):
         return cls(index, index % cells, floors[index // (surfaces * cells)])
 
     def terms_of(self, cells: Cells, curves: Ints) -> Cells:
-        """Select, for each of the n elements, the polynomial terms of the curve that the element uses.
+        """Look up the polynomial terms for each of the n selected elements, from the curve that the element uses.
 
-        ``curves`` (slots, surfaces, cells) holds the index of this curve for each load interval (slot), surface and
-        payload interval (cell).
+        An element is one load interval (slot) and payload interval (cell) on one surface.  ``curves`` (slots, surfaces,
+        cells) holds the index of its curve.
         """
         return cells.at(curves.reshape(-1)[self.at], self.cell)
 
@@ -365,7 +365,8 @@ def _around_one(terms: Floats) -> Floats:
 def wider(terms: Floats) -> Floats:
     """Widen intervals for extrapolation: multiply each half-width, and add a fraction of the value.
 
-    ``terms`` (terms, 3, ...) are the polynomial terms of value, low and high.  The factors are assumed.
+    ``terms`` (terms, 3, ...) are polynomial terms; the second axis holds value, low and high.  The factor and the
+    fraction are assumed.
     """
     value, low, high = terms[:, VALUE], terms[:, LOW], terms[:, HIGH]
     more = EXTRAPOLATED_MORE * value

@@ -131,9 +131,10 @@ class Curve:
         return np.minimum(np.maximum(passed - 1, 0), len(self.payload_bytes) - 2)
 
     def next_measured_rows(self) -> Ints:
-        """Dataset row behind each point of the curve, (n,): the next measured row at a greater payload, as an index.
+        """For each of the n points of the curve, index of the next dataset row measured at a greater payload, (n,).
 
-        The last point has no such row, and gets its own.  So does the only point of a curve without payloads.
+        The last point has no next row, and gets the index of its own row.  So does the only point of a curve without
+        payloads.
         """
         if self.anywhere:
             return self.rows
@@ -143,11 +144,12 @@ class Curve:
 
     @cached_property
     def widening(self) -> Floats:
-        """Shift of low (down) and of high (up) in the middle of each gap between two points, (2, n − 1).
+        """Shift of low (down) and of high (up) in the middle of each gap between two of the n points, (2, n − 1).
 
         Interpolation between two points has an error of its own, so the interval is wider in the gap than at the
-        points.  In the middle, the half-width grows from h, its mean at both points, to √(h² + e²), where e is the
-        error ``between``.  The shift is the difference.  At the fraction t of the gap, it is multiplied by 4·t·(1 − t).
+        points.  Let h be the mean of the half-widths at both points, and e the error ``between``.  In the middle of the
+        gap, the half-width is √(h² + e²), and the shift is √(h² + e²) − h.  At the fraction t of the gap, the shift is
+        multiplied by 4·t·(1 − t).
 
         Low and high must not cross a limit of the metric.  So the shift is at most (√a + √b)² / 4, where a and b are
         their distances from the limit at both points.

@@ -41,15 +41,15 @@ class InterpolationErrors(NamedTuple):
     Parameters
     ----------
     relative : bool
-        Whether errors are relative to the value; those of ratios are absolute.
+        Whether errors are divided by the value; errors of ratios, such as loss, are not.
     median : float
         Median error.
     typical : float
         Median error, or the mean error if the median is 0.
     factor : float
-        Half-width in the middle of a gap, divided by the local scale: ``typical`` (times the value if relative) plus
-        the deviation of the points beside the gap from a straight line.  90 % of the errors are smaller (conformal
-        prediction).
+        Factor by which the local scale is multiplied, to give the half-width in the middle of a gap between points.
+        90 % of the errors are smaller than this half-width (conformal prediction).  The local scale is ``typical``
+        (times the value if ``relative``) plus the deviation of the points beside the gap from a straight line.
     enough : bool
         Whether enough rows can be left out to estimate errors (at least nine).
     """

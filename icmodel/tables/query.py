@@ -300,9 +300,9 @@ class TableQuery:
         return self._of_configuration(self.tables.chosen(tuple(metrics)).switches)
 
     def core_ratio(self, metrics: Sequence[str]) -> Floats:
-        """Core count of the rows divided by the requested core count; 1 if one of the counts is unknown.
+        """Core count of the rows behind each metric, divided by the requested core count: array (metrics, n).
 
-        The shape is that of :meth:`cores`.
+        The ratio is 1 if one of the counts is unknown.  An axis along which all numbers are equal has the length 1.
         """
         return self._of_configuration(self.tables.chosen(tuple(metrics)).core_ratio)
 
@@ -461,7 +461,7 @@ class Work(NamedTuple):
     pace: Pace | None = None
 
     def take(self, where: Ints) -> Work:
-        """Select the application's work for the questions at the given indices."""
+        """Select the questions at the given indices: return the application's work for these questions alone."""
         pace = None if self.pace is None else self.pace.take(where)
         return Work(self.send_s.take(where), self.recv_s.take(where), pace)
 

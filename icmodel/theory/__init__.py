@@ -220,7 +220,7 @@ class AnyFraming(ABC):
 
     @abstractmethod
     def train(self, payload_bytes: ArrayLike) -> Train:
-        """Cut frames into packets; the result has the shape of `payload_bytes` [B].
+        """Cut frames into packets: the arrays in the result have the shape of `payload_bytes` [B].
 
         Raises
         ------

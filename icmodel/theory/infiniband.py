@@ -151,7 +151,8 @@ class Framing(RdmaFraming):
 
     Examples
     --------
-    A full packet has 26 B of overhead and 4096 B of data, so 4096 / 4122 of 32 Gb/s carry data.
+    A full packet has 26 B of overhead (``packet_bytes``) and 4096 B of data, so 4096 / 4122 of
+    32 Gb/s carry data.
 
     >>> Framing().packet_bytes
     26

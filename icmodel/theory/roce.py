@@ -53,7 +53,8 @@ class Framing(infiniband.RdmaFraming):
 
     Examples
     --------
-    Version 2 over IPv4 has 62 B around the data, and 82 B with preamble and gap.
+    Version 2 over IPv4 has 62 B around the data, and 82 B with preamble and gap.  This overhead is
+    ``packet_bytes``, which does not include the data.
 
     >>> Framing(as_counted=True).packet_bytes, Framing().packet_bytes
     (62, 82)

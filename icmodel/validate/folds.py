@@ -365,7 +365,7 @@ def in_order(keys: Iterable[Key]) -> list[Key]:
 
 
 def text(key: Key) -> str:
-    """Convert a key of a point or curve to one line of text."""
+    """Convert the key of a point or curve, a tuple of numbers and texts, to one line of text."""
     return " ".join(part if isinstance(part, str) else f"{part:g}" for part in key if part != "")
 
 

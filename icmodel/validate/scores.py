@@ -107,7 +107,8 @@ class Score:
 def outcome(fold: str, point: Point, estimate: Estimate) -> Outcome:
     """Compare a test row with its prediction.
 
-    A relative error needs a row whose value is not 0. Otherwise the outcome gets an absent estimate, with this reason.
+    If the error is relative and the row's value is 0, there is no error. The outcome then gets an estimate without a
+    value, which states this reason.
     """
     scale = _scale(point)
     if scale == 0 and not estimate.absent:

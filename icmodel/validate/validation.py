@@ -323,8 +323,8 @@ def score_trial(
 ) -> Trial:
     """Score the outcomes of one kind of fold: by metric, and by region (part of the points) within each metric.
 
-    One region has the points next to a packet break, a payload above which a frame needs one more packet. ``near`` has
-    the keys of these points, by metric.
+    A packet break is a payload above which a frame needs one more packet. ``near`` has the keys of the points next to
+    packet breaks, by metric. These points form one of the regions.
     """
     trained = {point_key(data, point) for point in scored(data)} if kind == HELD_OUT else None
     division = partition(data, near, trained)

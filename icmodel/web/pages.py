@@ -91,7 +91,7 @@ class ComparisonBody(Body):
 
 
 class ValidationBody(Body):
-    """Dataset to validate, and variant of the model. By default, it is the default variant of the dataset."""
+    """Request to validate a variant of the model on a dataset; by default, the dataset's default variant."""
 
     dataset: Word
     variant: str = Field("", max_length=40)

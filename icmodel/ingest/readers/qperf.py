@@ -223,7 +223,7 @@ def _number(lines: Mapping[str, str], key: str, metric: str, side: Side) -> Numb
 
 
 def _payloads(test: str, lines: Mapping[str, str]) -> Payloads | None:
-    """Range of payloads that follows from the rounded counts: bytes / messages.
+    """Range in which the payload of a test lies: count of bytes / count of messages, which qperf may have rounded.
 
     If both hosts print counts, the narrower range is used. Without counts, the result is ``None``.
     """

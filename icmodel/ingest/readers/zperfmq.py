@@ -30,7 +30,7 @@ def recognises(text: str) -> bool:
 
 
 def read(source: Source) -> list[Result]:
-    """Read the results in an output of zperfmq: one for each yodel, send or recv.
+    """Read the results in an output of zperfmq: one for each measurement of the kind yodel, send or recv.
 
     Raises
     ------

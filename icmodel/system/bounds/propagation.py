@@ -434,7 +434,8 @@ class StageArrivals:
         """Yield arrival curves that bound the joint traffic of some stages over one link.
 
         A stage is the packets of some flows at one server. The first curve follows from the line rate of the link. The
-        second curve, the joint output of the previous server, is computed only if ``look_back`` is above 0.
+        second curve is the joint output of the previous server. It is computed only if ``look_back``, the number of
+        servers to look back towards the sources, is above 0.
         """
         yield from self._line_shaping(stages)
         if look_back == 0 or not (len(stages) > 1 or of_interest):

@@ -79,7 +79,8 @@ def class_services(
 ) -> tuple[ServiceCurve, ...]:
     """Alternative service curves that a scheduler leaves to class ``own``; each curve alone is valid.
 
-    ``line`` is the service curve of the whole line, and ``traffic`` the traffic of each class, ``own`` included.
+    ``line`` is the service curve of the line for all classes together, and ``traffic`` the traffic of each class, ``own``
+    included.
     """
     match scheduler:
         case Fifo() | Arbitrary():

@@ -242,7 +242,8 @@ def _sink(
 ) -> str:
     """Name of the device that receives a flow: the device behind the flow's last server.
 
-    If other flows go on from that server to a node, a new device is linked to this node.
+    If a node is behind that server, since other flows go on there, a new device is made. It is linked to this node,
+    and receives the flow.
     """
     own = _sink_name(server, node_of, made)
     if any(device["name"] == own for device in made.devices):

@@ -193,10 +193,10 @@ def congested_latency(latency: Estimate, ratios: Sequence[float], together: int 
 
 
 def _joint_factor(more: Sequence[float], less: Sequence[float]) -> float:
-    """Return the error of a product: its greatest value divided by its least value.
+    """Return the error of a product of uncertain factors: its greatest value divided by its least value.
 
-    Factor i of the product is between ``less[i]`` and ``more[i]``, so its error is ``more[i] / less[i]``. The product
-    of all errors would be too large, since the errors are independent. So the result is ``exp(√(Σ ln(error)²))``, at
+    Factor i of the product is between ``less[i]`` and ``more[i]``, so its error is ``more[i] / less[i]``. The errors
+    are independent, so the product of all of them would be too large. The result is ``exp(√(Σ ln(error)²))``, at
     least 1.
     """
     pairs = zip(more, less, strict=True)

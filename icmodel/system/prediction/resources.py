@@ -132,7 +132,11 @@ class SharedResources:
         return sums
 
     def with_classes_of_buffer(self, values: Floats | Ints) -> Floats:
-        """Sum a value of each resource over all classes that share its stated buffer, array (resources,)."""
+        """Add up ``values`` (resources,) of the priority classes that share a buffer; the result has the same shape.
+
+        Each resource of a port with a stated buffer gets the sum over all classes of the port. Every other resource
+        keeps its own value.
+        """
         sums = self.sum_over_classes(values)
         return np.array(
             [
@@ -196,17 +200,17 @@ def sent_with(streams: Sequence[Stream]) -> Ints:
 def shared_resources(
     system: System, packets: Packing, alone: Answers, capacity_bps: Floats, queued: Set[str]
 ) -> SharedResources:
-    """Number the resources of a system, and route its streams over the resources.
+    """Give each resource of a system an index, and list the resources on the path of each stream.
 
     Parameters
     ----------
     alone : Answers
-        Answers for each stream without the others, at its request.
+        Answers for each stream at its request, predicted without the other streams.
     capacity_bps : array (streams,)
         Greatest goodput of each stream alone; infinite if unknown.
     queued : set of str
         Names of ports at which streams wait if the receiving interface behind the port is busy; the port's scheduler
-        decides the order. At all other interfaces, streams wait in the receiving host, in one queue.
+        decides the order. Behind any other port, streams wait in the receiving host, in one queue.
     """
     streams = list(system.streams.values())
     paths = [
@@ -499,7 +503,10 @@ class StreamShare:
 
     @property
     def greatest_loss(self) -> float:
-        """Greatest fraction of its sent frames that the stream may lose, if it alone loses the excess of all streams."""
+        """Greatest possible loss of the stream, as a fraction of the frames that it sends.
+
+        In this worst case, the full resource drops only frames of this stream, and none of the other streams.
+        """
         if self.elastic or not self.rate_bps < self.sent_bps * (1 - SAME):
             return 0.0
         if self.packets > 1 and self.passed_ratio < 1 - SAME:

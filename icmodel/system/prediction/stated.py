@@ -69,7 +69,10 @@ class StatedTimes:
 
     @property
     def why(self) -> str:
-        """Reason for estimates: each device with its stated latency, as in ``camera-1 states 20 – 50 µs``."""
+        """Text with the latency that each device states, such as ``camera-1 states 20 – 50 µs``.
+
+        Estimates that follow from these latencies have this text as their reason.
+        """
         texts = []
         for device in self.devices.values():
             least, most = (units.format_seconds(end, 3) for end in device.latency_s or ())
@@ -145,11 +148,11 @@ class StatedTimes:
         return found
 
     def bounded(self, metrics: Mapping[str, Estimate], bound_s: float) -> dict[str, Estimate]:
-        """Limit the latencies of a stream to its worst-case bound.
+        """Limit the latencies of a stream to its worst-case bound, ``bound_s``.
 
-        The high end of the greatest latency becomes the bound. If the frames of a message are sent at once,
-        the high end of every latency becomes the bound: such frames wait for each other, and the predicted waits at
-        ports count only the first frame.
+        Every value, low and high above the bound is lowered to it. The high of the greatest latency is set to the
+        bound, even if this raises it. If the frames of a message are sent at once, the high of every latency is set
+        to the bound: such frames wait for each other, but the predicted waits at ports count only the first frame.
 
         Parameters
         ----------

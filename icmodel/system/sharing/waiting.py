@@ -110,7 +110,7 @@ class Arrivals:
 
     @property
     def rate_fps(self) -> Floats:
-        """Bursts per second of each entry (stream at a port) [1/s], array (entries,)."""
+        """Bursts (not frames) per second of each entry (stream at a port), array (entries,)."""
         none = np.zeros_like(self.load)
         return np.asarray(np.divide(self.load, self.burst_s, out=none, where=self.burst_s > 0))
 
