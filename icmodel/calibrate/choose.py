@@ -111,7 +111,7 @@ class _State:
 
     @property
     def is_limited(self) -> bool:
-        """Whether at least one undecided requirement sets a limit for the metric of this surface."""
+        """Whether at least one undecided requirement sets a limit for this metric."""
         return len(self._limits) > 0
 
     def _variances(self) -> tuple[Floats, Floats]:

@@ -171,11 +171,12 @@ def _raw_row_weights(distances: Distances, constants: Constants) -> Floats:
 
 
 def _normalised(raw: Floats, equal: float, constants: Constants) -> Floats:
-    """Scale the weights of rows at each of n sites to a sum of 1, and give every row a least weight.
+    """Scale the weights of rows to a sum of 1 at each site, and mix them with equal weights.
 
-    The result (n, rows) is (1 − share) × scaled weight + share × ``equal``.  The share is the
-    constant `Constants.everywhere`.  ``equal`` is 1 / number of rows, where a row that is left out
-    does not count.
+    A site is a point of payload, load and labels.  ``raw`` (n, rows) has the weights at n sites.
+    The result (n, rows) is (1 − share) × scaled weight + share × ``equal``, so no weight is 0.
+    The share is the constant `Constants.everywhere`.  ``equal`` is 1 / number of rows, not counting
+    a left-out row.
     """
     total, share = np.maximum(raw.sum(axis=1, keepdims=True), TINY), constants.everywhere
     return np.asarray((1.0 - share) * (raw / total) + share * equal)
@@ -194,10 +195,10 @@ def _candidate_weights(row_weights: Floats, errors: Floats, constants: Constants
 def _typical(row_weights: Floats, sizes: Floats, root: float) -> Floats:
     """Typical error of each candidate (alternative predictor) at each of n sites, (n, candidates).
 
-    It is the power mean of the candidate's absolute errors at the rows, with the exponent ``root``.
-    The mean is weighted by ``row_weights`` (n, rows), in which rows near the site have large
-    weights.  ``sizes`` (candidates, rows) holds the absolute errors; NaN marks rows that the
-    candidate does not predict.  If it predicts no row, its typical error is infinite.
+    It is a power mean of the candidate's absolute errors e at the rows: mean(e^root)^(1/root).
+    Rows near the site have large weights in the mean: ``row_weights`` (n, rows).  ``sizes``
+    (candidates, rows) holds the absolute errors; NaN marks rows that the candidate does not
+    predict.  If it predicts no row, its typical error is infinite.
     """
     known = ~np.isnan(sizes)
     roots = row_weights @ (np.where(known, sizes, 0.0) ** root).T
@@ -290,10 +291,10 @@ class Widths:
         return np.asarray(np.minimum(half, self.widest))
 
     def of_run(self, of_mean: Floats, row_weights: Floats) -> Floats:
-        """Half-width (n,) of the 90 % interval for one new run.
+        """Half-width (n,) of the 90 % interval for one new run, in units of the natural logarithm.
 
-        It is the half-width for the mean (``of_mean``) and that of the runs around their mean, combined
-        by the root of the sum of squares.
+        It is the root of the sum of squares of two half-widths: that for the mean of many runs
+        (``of_mean``), and that of single runs around their mean.
         """
         return np.hypot(of_mean, NORMAL * (row_weights @ self.spread))
 

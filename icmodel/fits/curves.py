@@ -83,11 +83,11 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """One measured curve; rows of equal payload are averaged to one point.
+    """One measured curve over the payload; rows of equal payload are averaged to one point.
 
-    ``rows`` are the indices of the measured rows, and ``point`` is the index of each row's point.
-    ``points`` (3, n) holds the ascending log payloads, the log times, and the cost model's log
-    times.
+    ``rows`` are the indices of the measured rows.  ``point`` has, for each of these rows, the index
+    of its point.  ``points`` (3, n) holds the natural logarithms of each point's payload, of its
+    time, and of its time by the cost model; the payloads are ascending.
     """
 
     rows: Ints
@@ -157,7 +157,10 @@ class Place(NamedTuple):
 
 
 def place(x: Floats, at: Floats) -> Place:
-    """Find the interval between two of the ascending points ``x``, for each position in ``at``."""
+    """Find, for each position in ``at``, the two neighbouring points in the ascending ``x``.
+
+    A position beyond all points gets the two outermost points on its side.
+    """
     passed: Ints = (x[..., None, :] <= at[..., :, None]).sum(axis=-1)
     left = np.clip(passed - 1, 0, x.shape[-1] - 2)
     first = _take(x, left)

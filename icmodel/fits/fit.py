@@ -144,9 +144,10 @@ class FittedMetric:
     """Mean latency that is subtracted from a greatest latency before its fit, or ``None``."""
 
     def at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Predict the metric at n sites (payload, load and labels) for one new run, in log time.
+        """Predict the log time at n sites (payload, load and labels) for one new run.
 
-        The result is the log time (n,), and the half-width (n,) of its 90 % interval.
+        Log time is the natural logarithm of the time per frame for a rate, and of the value for any
+        other metric.  The result is the log time (n,), and the half-width (n,) of its 90 % interval.
         """
         log_time, half = self.fit.at(sites)
         if self.packets is not None:
@@ -181,10 +182,10 @@ class FittedMetric:
         return self.quantity.value(self.at(sites)[0], sites.payload_bytes)
 
     def unmeasured_half_width(self) -> float:
-        """Further half-width, in log time, for a configuration without measured rows.
+        """Half-width to add for configurations without measured rows, in units of the natural logarithm.
 
         A configuration is a protocol with its options and counts.  The caller combines this
-        half-width with that of `at`: root of the sum of squares.
+        half-width with that of `at`, by the root of the sum of squares.
         """
         own = half_width(self.fit.processes[0], self.fit.sites.labels[:, :REGIME])
         beside = (self.over or self.mean) if self.packets is None else self.packets.goodput
@@ -194,8 +195,9 @@ class FittedMetric:
 def stall(log_time: Floats, mean: FittedMetric, sites: Sites) -> Floats:
     """Natural logarithm of the stall [s] at each of n sites (payload, load and labels), (n,).
 
-    The stall is the greatest latency minus the predicted mean latency.  A difference below the
-    half-width of the predicted mean is uncertain, so the stall is at least this half-width.
+    The stall is the greatest latency minus the predicted mean latency.  A stall is uncertain if the
+    greatest latency lies within the interval of the mean.  So the stall is at least the high end of
+    this interval minus the mean.
 
     Parameters
     ----------
@@ -225,9 +227,9 @@ class Fitter:
         Function that returns the fit of a metric, given its name; ``None`` if the metric has too
         few rows.
     flowing : callable
-        Function that fills in the throughput of sites (points of payload, load and labels), given a
-        metric's name and the sites.  A throughput that the fit of this metric must not use stays
-        unknown.
+        Function that returns a copy of sites (points of payload, load and labels) with their
+        throughput, given a metric's name and the sites.  The throughput stays unknown where it
+        would be nearly the metric itself.
     constants : Constants
         Constants of every fit.
     """
@@ -433,7 +435,10 @@ class Fit:
 
     @property
     def mechanism(self) -> Mechanism:
-        """Cost model of the fit: the one whose errors a Gaussian process predicts best from other rows."""
+        """Cost model of the fit, with the least leave-one-out error of all cost models.
+
+        A Gaussian process over a cost model's residual predicts each left-out row.
+        """
         return self.processes[0].mechanism
 
     @property
@@ -442,9 +447,10 @@ class Fit:
         return Hyperparameters(self.mechanism.kind, tuple(one.kernels for one in self.processes))
 
     def at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Predict the metric at n sites (payload, load and labels) for one new run, in log time.
+        """Predict the log time at n sites (payload, load and labels) for one new run.
 
-        The result is the log time (n,), and the half-width (n,) of its 90 % interval.
+        Log time is the natural logarithm of the time per frame for a rate, and of the value for any
+        other metric.  The result is the log time (n,), and the half-width (n,) of its 90 % interval.
         """
         log_time, half, row_weights = self._at(sites)
         return log_time, self.widths.of_run(half, row_weights)

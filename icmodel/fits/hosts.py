@@ -379,10 +379,12 @@ class Saturated:
     ) -> Floats:
         """Scale a statistic of the latency from the dataset's own wire to the slower wire.
 
-        The product ``own_s`` × ``own`` is the number of bytes buffered on the dataset's own wire.
-        For a high quantile or the maximum, the high of the interval includes a stall of the hosts
-        as long as on the dataset's own wire.  For another statistic, the high is at least the time
-        in which the slower wire sends the bytes buffered on the dataset's own wire.
+        Most of the latency is a wait in send buffers, so ``own_s`` × ``own`` is the number of bytes
+        buffered on the dataset's own wire.  The slower wire needs longer to send these bytes, and
+        the buffers may fill further.  For a high quantile or the maximum, the high of the interval
+        also has the time of a stall of the hosts, at most the high of ``own_s``.  For another
+        statistic, the high is at least the time in which the slower wire sends the bytes buffered
+        on the dataset's own wire.
 
         Parameters
         ----------

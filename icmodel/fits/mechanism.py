@@ -168,7 +168,10 @@ class Mechanism:
         return COSTS_OF[self.kind](*self._costs[self._most_specific((protocol, full))].tolist())
 
     def at(self, sites: Sites) -> Modelled:
-        """Predict the log time at n sites (points of payload, load and labels), and each cost's share in the time."""
+        """Predict the natural logarithm of the time at n sites, and the fraction of the time due to each cost.
+
+        A site is a point of payload, load and labels.
+        """
         parts = _features(self.kind, sites)
         for key, members in _sites_by_key(sites).items():
             parts[members] *= self._costs[self._most_specific(key)]

@@ -62,8 +62,8 @@ class Quantity:
     metric.
 
     ``kind`` is ``PER_BIT`` for a rate in b/s (time per frame = payload / rate), ``PER_FRAME`` for a
-    rate in 1/s (time per frame = 1 / rate), and ``DIRECT`` for other metrics.  ``shift`` is added
-    before the logarithm; it is 0 if no value can be 0.
+    rate in 1/s (time per frame = 1 / rate), and ``DIRECT`` for other metrics.  If a value can be 0,
+    a small ``shift`` is added to all values, since 0 has no logarithm; otherwise ``shift`` is 0.
 
     >>> import numpy as np
     >>> per_bit = quantity("goodput_bps", np.array([8e8]))

@@ -106,7 +106,8 @@ class Process:
     def deviation(self, modelled: Modelled, cross: Floats) -> Floats:
         """Standard deviation of the log time of a new row at m sites (payload, load and labels), (m,).
 
-        ``cross`` (m, n) is the covariance between the sites and the n measured rows.
+        Log time is the natural logarithm of the time per frame for a rate, and of the value for any
+        other metric.  ``cross`` (m, n) is the covariance between the sites and the n measured rows.
         """
         known = np.sum((cross @ self.inverse) * cross, axis=1)
         unknown = variance(self.kernel, modelled.shares) - known
@@ -232,7 +233,7 @@ class ProtocolProcesses:
 
     @property
     def errors(self) -> Floats:
-        """Leave-one-out error of the log time at each row, (rows,)."""
+        """Leave-one-out error of each row, as an error of the natural logarithm of its time, (rows,)."""
         return self._by_row(lambda one: one.errors)
 
     @property
@@ -296,9 +297,10 @@ class ProtocolProcesses:
         return found
 
     def _by_row(self, value: Callable[[Process], Floats]) -> Floats:
-        """Collect a quantity of the rows from all Gaussian processes, in the order of all rows.
+        """Return one number for each row, such as its leave-one-out error, in the order of all rows.
 
-        Each process has the rows of its part, such as those of one protocol.
+        Each Gaussian process has only the rows of its part, such as those of one protocol.
+        ``value`` computes the numbers of the rows of one process.
         """
         found = np.empty(sum(len(part.rows) for part in self.parts.values()))
         for part in self.parts.values():

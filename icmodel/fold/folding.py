@@ -94,7 +94,9 @@ def fold(
     ordered = sorted(records, key=lambda record: (record.document.started_utc, record.run))
     apart = {one.run: why for one in ordered if (why := why_apart(one, chosen.most_steal))}
     if len(apart) == len(ordered):
-        raise RecordError(f"no run can be used for points: {_counted(apart)}")
+        raise RecordError(
+            f"no run can be used for points ({_counted(apart)}): measure again, or add other records"
+        )
 
     # Compare environments before redaction. All later steps use the redacted records, which the folder stores.
     compared = compare([one for one in ordered if one.run not in apart], chosen.apart)

@@ -105,7 +105,7 @@ class Baseline(Part):
 
 
 class Modes(Baseline):
-    """Use of one host's cores during the measurement window of a run, and before the run (``baseline``)."""
+    """Use of one host's cores during the measurement window of a run; ``baseline`` has the use before the run."""
 
     baseline: Baseline | None = None
 

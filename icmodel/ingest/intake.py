@@ -474,7 +474,7 @@ Kind = tuple[str | None, str]
 
 
 class Sample(NamedTuple):
-    """One measured number, together with its file and its result."""
+    """One measured number (value of a metric), with the name of its file and the tool's result that contains it."""
 
     file: str
     result: Result

@@ -145,9 +145,9 @@ def compare_interconnects(
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """All sources that judge one use case: theory, and the datasets of the links ``known``.
+    """Sources of verdicts on one use case: theory, and the datasets measured on the links ``known``.
 
-    Models are kept, since the next link may need them too.
+    Loaded models are kept in ``models``, since the next link may need them too.
     """
 
     case: UseCase
@@ -347,9 +347,9 @@ def _stream_bounds(
 
 
 def _estimate(case: UseCase, limit: Limit, bounds: _Bounds, wire: Wire) -> Estimate:
-    """Return an interval of a metric that holds for all hosts, since it follows from the wire alone.
+    """Return the interval that theory gives for a metric: it follows from the wire alone, and holds for any hosts.
 
-    The estimate is absent if theory has no bound of the metric.
+    If theory has no bound of the metric, the estimate has no value; it states this reason.
     """
     metric, payload_bytes = limit.metric, bounds.scenario.payload_bytes
     rate, alone = (

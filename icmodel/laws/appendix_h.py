@@ -175,7 +175,7 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
     """Compute the processing time of the host's cores at the measured core count.
 
     Below the lowest measured load, IC2012 has no rule (erratum E15), and the processing time is taken as proportional
-    to the load.  If only the unlimited load was measured, this holds for every request that is achieved.
+    to the load.  If only the unlimited load was measured, every achieved request lies below the lowest measured load.
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     up_to_unlimited(query, metrics, value, top_load, load)

@@ -166,12 +166,12 @@ def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration)
 
 
 def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Replace points that were measured in overload, on each curve of a limited load.
+    """Replace points that were measured in overload; only curves of senders with a rate limit are changed.
 
-    A curve has the points of one offered load; a limited load is that of a sender with a rate limit.  At some payloads
-    the load is not achieved (overload).  There, the curve gets the numbers of the curve of the next lower load, marked
-    ``extrapolated``.  Otherwise interpolation between a payload without overload and a payload in overload would mix
-    both states.  The curve of the lowest load is kept.
+    A curve has the points of one offered load, over the payload.  If the load is not achieved at a payload (overload),
+    the point there gets the numbers of the curve of the next lower load, marked ``extrapolated``.  Otherwise
+    interpolation between a payload without overload and a payload in overload would mix both states.  The curve of the
+    lowest load stays unchanged.
     """
     if best is None:
         return list(curves)

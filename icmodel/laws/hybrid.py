@@ -128,7 +128,10 @@ def law(data: Dataset, fitting: Fitting) -> Law:
     )
 
     def for_hosts(hosts: Hosts) -> tuple[Dataset, Law]:
-        """Return the dataset with another link or other hosts, and the rules (law) of this variant on the same fits."""
+        """Return a copy of the dataset with another link or other hosts, and its law (the functions of the variant).
+
+        The law uses the fits of the original dataset.
+        """
         other, changes = data, hosts.texts(data.interconnect.line_rate_bps)
         if (rate_bps := hosts.line_rate_bps) is not None:
             fabrics = {key: at_rate(link, rate_bps) for key, link in data.fabrics.items()}
@@ -246,7 +249,7 @@ class FittedTables:
         Raises
         ------
         DatasetError
-            If the dataset does not have an option.
+            If the dataset lacks an option of the request.
         """
         shared = self._shared(request._replace(only=None))
         shared.draw(request, shared.rows)
@@ -264,6 +267,8 @@ class FittedTables:
 class Drawn(NamedTuple):
     """Curves computed ("drawn") from fits, from which look-up tables are compiled.
 
+    The type `Curves` maps a configuration (protocol, core count, switch count) to its curves over the payload.
+
     Parameters
     ----------
     best, on_own_link : mapping
@@ -273,7 +278,7 @@ class Drawn(NamedTuple):
     loss : mapping
         Loss rate.
     shared : mapping of int to mapping
-        Goodput of one of several streams to an interface, by number of endpoints.
+        Goodput of one stream if several endpoints send to its interface; the key is the number of endpoints.
     metrics : mapping of str to mapping
         Curves of the other metrics, by name.
     """

@@ -83,7 +83,7 @@ def table_metrics(tables: Tables) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _without_private(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Remove the names of metrics of throughput and loss, and of tables for internal use (they begin with ``_``)."""
+    """Remove two kinds of names: metrics of throughput and loss, and internal tables, which begin with ``_``."""
     return tuple(name for name in names if not name.startswith(PRIVATE) and name not in BY_FLOW)
 
 

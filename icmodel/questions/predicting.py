@@ -94,7 +94,7 @@ def check_pairs(extras: Extras) -> None:
     solve, goodput = extras.solve, extras.goodput
     if solve is None and goodput is not None:
         raise ScenarioError(
-            f"--goodput needs --solve: add --solve {choice}; for the request of the stream, use "
+            f"--goodput needs --solve: add --solve {choice}; to request a goodput instead, use "
             "--requested-goodput or --rate"
         )
     if solve is not None and solve not in SOLVABLE:

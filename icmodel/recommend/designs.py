@@ -77,7 +77,7 @@ class Counts:
 
     @property
     def exhaustive(self) -> bool:
-        """Whether the search covers all designs; false if some were left out only because they differ too much."""
+        """Whether the search is exhaustive: no design was left out for differing too much from the file."""
         return not self.far
 
 

@@ -267,9 +267,9 @@ class TableVariants:
 
         The first is the least goodput on average that the requirements demand.
 
-        The second is the least goodput while a message is sent. It lets the frames behind the first one arrive before
-        the message's time limit ends; 0 without a limit. Streams that send messages at the same time need the sum of
-        their second goodputs.
+        The second is the least goodput while a message is sent, so that the frames after the first one arrive within
+        the time limit of the message. Without a time limit, it is 0. Streams that send messages at the same time need
+        the sum of their second goodputs.
         """
         names = (variants[0].name, variants[0].group)
         requirements = [

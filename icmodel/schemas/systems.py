@@ -232,7 +232,7 @@ class Design(Part):
 
 
 class Searched(Part):
-    """Numbers of designs (combinations of options) that a recommendation searched, by result."""
+    """Size of a recommendation's search: the number of designs (combinations of options) with each outcome."""
 
     designs: Count
     scored: Count

@@ -96,7 +96,10 @@ class Lookup(NamedTuple):
         return f"[configuration]+{index * self.configuration_count}"
 
     def loads_of(self, name: str) -> tuple[str, ...]:
-        """Return the loads at which the formulas read a table: `UNLIMITED`, `REQUESTED` (by the question), or both."""
+        """Return the loads at which the formulas read the table ``name``: `UNLIMITED`, `REQUESTED`, or both.
+
+        `REQUESTED` stands for the load that the user's question requests.
+        """
         if name in self.metrics:
             return (UNLIMITED, REQUESTED)
         return (REQUESTED,) if name == LIMITED_LOSS else (UNLIMITED,)
@@ -274,8 +277,8 @@ def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tup
     The columns of a row are:
 
     - key, name of the table, and the least payload [B] and load [b/s] at which the polynomial holds
-    - coefficients of three polynomials: 4 for the value, 6 for low and 6 for high, whose polynomials also have terms in
-      the square of the payload
+    - coefficients of three polynomials: 4 for the value, 6 for low and 6 for high; the polynomials of low and high have
+      two terms more, with the square of the payload
     - basis (kind of evidence) of the value as an index into `BASES`, for four cases: between benchmarked payloads and
       loads, at a benchmarked load, at a benchmarked payload, and at both
     - highest limited (not unlimited) benchmarked load [b/s]

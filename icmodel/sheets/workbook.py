@@ -416,9 +416,9 @@ class _Workbook:
     # --- curve and charts ---------------------------------------------------------------------
 
     def charted(self) -> Iterator[tuple[str, str]]:
-        """Yield the metrics of the charts, each with its name in words: goodput, and the first mean latency.
+        """Yield the metrics of the charts, each with its name in words: the goodput and one latency.
 
-        If no latency of the workbook is a mean, the first latency takes its place.
+        The latency is the workbook's first mean latency, or its first latency if none is a mean.
         """
         if any(row["table"] == BEST and row["surface"] for row in self.found.configurations):
             yield GOODPUT, metric_name(GOODPUT)

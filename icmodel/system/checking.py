@@ -418,9 +418,10 @@ def fabrics_of_other_kinds(
 def route_headers(
     system: System, stream: Stream, headers: Mapping[str, DatasetHeader]
 ) -> list[DatasetHeader] | None:
-    """Headers (id, links and protocols) of the datasets that the links on a stream's route name, each once.
+    """Return the headers (id, links and protocols) of all datasets along a stream's route, each dataset once.
 
-    None if a dataset has no header in ``headers``, or was measured on another interconnect than that of the link.
+    Each link of the route may name a dataset. The result is None if ``headers`` lacks one of these datasets, or if one
+    was measured on another interconnect than that of its link.
     """
     found = dict[str, DatasetHeader]()
     for link in system.links_of(stream):

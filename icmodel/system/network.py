@@ -346,10 +346,11 @@ class Stream:
 
     @property
     def mean_frame_bytes(self) -> float:
-        """Useful bytes of a frame [B]: the payload, or the mean over the frames of a message.
+        """Mean useful bytes of a frame [B].
 
-        The mean is message size / frames per message. It is less than the payload if the last frame of a message is
-        short. It is used only if ``frames per message * payload > message size * (1 + SHORT_LAST)``.
+        If the last frame of a message is much shorter than the others, this is the mean over the message: message size
+        / frames per message. Otherwise it is the payload. Much shorter means
+        ``frames per message * payload > message size * (1 + SHORT_LAST)``.
         """
         frames, made = self.frames_a_message, self.producer
         if made is None or frames * self.payload_bytes <= made.message_bytes * (1 + SHORT_LAST):

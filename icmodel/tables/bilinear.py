@@ -391,13 +391,13 @@ class Cells(NamedTuple):
     load_bps : array (curves,)
         Load of each curve [b/s].
     terms : array (3, 3, curves, cells)
-        Polynomial terms: the number at the left knot of the cell, the slope there, and the quadratic coefficient; each
-        for value, low and high.
+        Polynomial terms. The first axis holds the number at the left knot of the cell, the slope there, and the
+        quadratic coefficient. The second axis holds value, low and high.
     basis : array (2, curves, cells)
-        Kind of evidence, as an index into ``BASES``: first for payloads between two points of the curve, then for a
-        payload at a point.
+        Kind of evidence, as an index into ``BASES``. The first axis holds that of payloads between two points of the
+        curve, and that of a payload at a point.
     rows : array (2, curves, cells)
-        Dataset rows to the left and to the right.
+        Indices of the dataset rows at the points to the left and to the right of the cell.
     inside : array of bool (curves, cells)
         Whether the cell lies within the payloads of the curve.
     """

@@ -37,7 +37,7 @@ class Load(NamedTuple):
     limited: Bools
 
     def at_value(self) -> Load:
-        """Select the loads at which values are looked up, (1, n), from the loads for value, low and high, (3, n)."""
+        """Copy with only the loads for the value: arrays (1, n) instead of (3, n) for value, low and high."""
         above = None if self.above_bps is None else self.above_bps[:1]
         return Load(self.slot[:1], above, self.limited[:1])
 

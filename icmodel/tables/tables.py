@@ -265,18 +265,18 @@ class Packed(NamedTuple):
 class Chosen(NamedTuple):
     """Selected look-up tables, in the order in which they were named.
 
-    A configuration is a requested protocol, core count and switch count.  If all numbers along an axis of protocols or
-    configurations are equal, its length is 1.  The same holds for the axis of tables in ``cores``, ``switches`` and
+    A configuration is a requested protocol, core count and switch count.  An axis of protocols or configurations has
+    the length 1 if all numbers along it are equal.  So has the axis of tables in ``cores``, ``switches`` and
     ``core_ratio``.
 
     Parameters
     ----------
     limits : array (2, tables, protocols)
-        Least and greatest possible value of each metric.
+        Least and greatest possible value of each table's metric, along the first axis.
     first_cell : array (patterns, configurations)
-        Index of the first payload interval (cell) of each configuration in the joint arrays, minus the table's
-        ``offset``.  Many metrics are measured in the same configurations.  Their tables have equal rows here, and share
-        one row (a pattern).
+        Index of the first payload interval (cell) of each configuration in the joint arrays of all tables, minus the
+        table's ``offset``.  Tables with equal indices share one row (a pattern), such as those of metrics that were
+        measured in the same configurations.
     pattern : array (tables,)
         Index of each table's row in ``first_cell``.
     offset : array (tables, 1, 1)

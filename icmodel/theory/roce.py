@@ -78,7 +78,7 @@ class Framing(infiniband.RdmaFraming):
 
     @property
     def gap_bytes(self) -> int:
-        """Interpacket gap [B]; 0 if bytes are counted as port counters do."""
+        """Interpacket gap [B]; 0 if ``as_counted`` is set, since port counters do not count the gap."""
         return 0 if self.as_counted else GAP_BYTES
 
     @property

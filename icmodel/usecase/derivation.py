@@ -257,11 +257,11 @@ def _derive_goodput(
 
 
 def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivation]) -> None:
-    """Add the derived numbers of a stream of samples.
+    """Add the derived numbers of a stream of samples to ``derived``.
 
-    These are the goodput of all samples, and of the busiest connection. A second pair of goodputs
-    (``..._at_distance_bps``) takes the cable's delay off the time limit. Further numbers are the sample count and the
-    payload of the busiest connection.
+    These are the goodputs that all samples, and those of the busiest connection, need to arrive within the time limit.
+    If the delay of the cable is known, a second pair of goodputs (``..._at_distance_bps``) is added: for the time limit
+    minus this delay. Further numbers are the sample count and the payload of the busiest connection.
     """
     name, size = stream.name, units.format_bits(stream.size_bits)
     extra = stream.imbalance_ratio
@@ -343,7 +343,7 @@ def exact(value: float) -> Fraction:
 
 
 def _time(value: float | str, derived: Derivations) -> Fraction:
-    """Return the exact value of a time [s], which the document gives as a number or as the name of a derived time."""
+    """Return a time [s] as an exact fraction; ``value`` is the time as a number, or the name of a derived time."""
     if isinstance(value, str):
         derivation = lookup(derived, value)
         if quantity_kind(derivation.quantity) != "s":
@@ -356,10 +356,11 @@ def _time(value: float | str, derived: Derivations) -> Fraction:
 
 
 def reference(value: float | str | None) -> tuple[Place, ...]:
-    """Return the keys of the file that determine a derived number, such as ``response.interconnect_s``.
+    """Return the keys of the file on which a derived number depends.
 
-    If one of these keys is wrong, the number cannot be computed, and only the wrong key is reported. The result is
-    empty if ``value`` is a number instead of a name.
+    ``value`` is the name of the derived number, such as ``response.interconnect_s``. If ``value`` is a number, the
+    result is empty. If one of the keys is wrong, the derived number cannot be computed. Then only the wrong key is
+    reported.
     """
     if not isinstance(value, str):
         return ()

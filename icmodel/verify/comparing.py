@@ -308,7 +308,7 @@ class Verification:
 
     @property
     def inside(self) -> int:
-        """Number of values whose measurement lies in the predicted interval."""
+        """Number of predicted values whose measured value lies in the predicted interval."""
         return sum(number.inside for number in judged_numbers(self.streams, self.devices))
 
     @property

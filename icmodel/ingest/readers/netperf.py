@@ -348,7 +348,9 @@ class _Omni:
                 try:
                     names, cells = next(csv.reader([head])), next(csv.reader([row]))
                 except csv.Error as error:
-                    raise RecordError(f"the table of omni is not CSV: {error}") from error
+                    raise RecordError(
+                        f"the table of omni is not CSV ({error}): give netperf's output unchanged"
+                    ) from error
                 require(
                     len(names) <= len(cells) <= len(names) + 1,
                     f"a row has {len(cells)} cells under {len(names)} names: the output was changed",

@@ -258,9 +258,10 @@ class PathAggregate:
 
     @cached_property
     def own_stages(self) -> tuple[StageNumbers, ...]:
-        """Numbers of the stages that the aggregate's own flows form, as one set for each hop (server) of their path.
+        """Numbers of the stages of the aggregate's own flows, as one set for each hop (server) of their path.
 
-        A stage is the packets of some flows at one server. Its number identifies it in the network.
+        An aggregate is a group of flows with the same path, analysed together. A stage is the packets of some flows at
+        one server; its number identifies it in the network.
         """
         chains = [self.propagation.chains[flow.name] for flow in self.flows]
         return tuple(frozenset(numbers) for numbers in zip(*chains, strict=True))

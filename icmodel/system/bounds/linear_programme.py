@@ -262,10 +262,11 @@ class QueueDates:
                 yield self.queue.links[link], partial(self.over_link, link)
 
     def entered(self, link: str | None, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Constraint terms for the bits that entered the path at this queue over one link by a date (point in time).
+        """Terms (variable and factor) of a constraint: their sum is the number of bits that entered here by a date.
 
-        Bits that come from the previous queue of the path do not count. Only bits that leave the path after one of
-        the hops ``leaving`` count. ``sign`` is the factor of the terms, 1 or -1.
+        A date is a point in time. Only bits over ``link`` that leave the path after one of the hops ``leaving`` count.
+        Bits from the previous queue of the path do not count, since they entered earlier. All terms have the factor
+        ``sign``, 1 or -1.
         """
         hops = (hop for hop in self.entering[link] if hop in leaving)
         return [((self.hop, link, hop, date), sign) for hop in hops]
@@ -281,10 +282,10 @@ class QueueDates:
         return [] if before is None else before.arrived(leaving, before.fifo[date], sign)
 
     def arrived(self, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Constraint terms for the bits that arrived at this queue over any link by a date (point in time).
+        """Terms (variable and factor) of a constraint: their sum is the number of bits that arrived here by a date.
 
-        Only bits that leave the path after one of the hops ``leaving`` count. ``sign`` is the factor of the terms,
-        1 or -1.
+        A date is a point in time. Bits over all links count, but only those that leave the path after one of the hops
+        ``leaving``. All terms have the factor ``sign``, 1 or -1.
         """
         entered = [
             term for link in self.entering for term in self.entered(link, leaving, date, sign)

@@ -256,10 +256,10 @@ class Queue:
 
     @property
     def backlog_bits(self) -> float:
-        """Backlog bound of this queue [b]: the most bits of its class that wait.
+        """Backlog bound of this queue [b]: the most bits of its class that wait at the same time.
 
-        A packet counts whole from its arrival to the departure of its last bit: one packet more than
-        the vertical deviation (the packetizer; Le Boudec and Thiran, theorem 1.7.1).
+        It is the vertical deviation of the arrival and service curves, plus the longest packet. This packet is added
+        since all its bits count until the last bit is sent (packetizer; Le Boudec and Thiran, theorem 1.7.1).
         """
         waiting = min(vertical_deviation_bits(self.arrival, service) for service in self.services)
         return waiting + self.traffic.max_packet_bits

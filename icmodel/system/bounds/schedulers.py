@@ -342,9 +342,11 @@ def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) ->
 
 
 def _longest_wait_s(openings: Openings, cycle_s: float, share: float) -> float:
-    """Least latency T of a periodic gate [s]: in any time t, the gate is open at least ``share * (t - T)``.
+    """Latency T of a periodic gate [s].
 
-    The time t that decides T begins at the end of an opening, and ends at the beginning of another opening.
+    It is the least T with which the gate is open for at least ``share * (t - T)`` in any time t. ``share`` is the
+    fraction of the cycle in which the gate is open. The times t that decide T begin when an opening ends, and end when
+    a later opening begins.
     """
     longest = 0.0
     count = len(openings)

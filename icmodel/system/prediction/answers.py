@@ -359,10 +359,13 @@ def dataset_of(system: System, stream: Stream) -> str | None:
 def _questions_to(
     model: Model, system: System, streams: Mapping[int, Stream], options: Mapping[str, str]
 ) -> tuple[DatasetQuestions | None, dict[int, str]]:
-    """Form the questions to one dataset; also return the reason for each stream that it cannot answer, by stream index.
+    """Form the questions to one dataset, one per stream, and collect the streams about which it cannot be asked.
 
-    `Model.fit_question` removes the switches and cables that the dataset cannot account for; the system prediction adds
-    their delays. It is called once for all questions that differ only in payload, rate and cable length.
+    The second result has the reason for each such stream, by the stream's index.
+
+    If the dataset has no rule for switches or cables, `Model.fit_question` drops them from a question, and the system
+    prediction adds their delays later. Questions that differ only in payload, rate and cable length share one call of
+    `Model.fit_question`.
     """
     fits: dict[tuple[object, ...], Scenario | str] = {}
     rows: dict[int, dict[str, float]] = {}

@@ -195,7 +195,7 @@ class _StreamResults:
 
     @property
     def share(self) -> StreamShare:
-        """Share of the resources that the stream gets."""
+        """Stream's share of the resources: its rates beside the other streams, and the resource that limits it."""
         return self.rates.shares[self.index]
 
     def prediction(
@@ -365,11 +365,11 @@ class _StreamResults:
         return with_applications, ""
 
     def why_less_passes(self, goodput: Estimate) -> str:
-        """Reason why a stream has no latency bound: less than it requests may pass; empty if it may have a bound.
+        """Reason why a stream has no latency bound, if less than it requests may pass; otherwise empty.
 
-        A bound concerns only frames that arrive. So there is no such reason if only the network drops frames of a
-        stream without back-pressure. But if a host limits the stream, its frames may wait there for any time. An
-        unlimited sender always fills the buffers of a host that limits it.
+        If only the network drops frames, a stream without back-pressure still has a bound: it holds for the frames that
+        arrive. If a host limits the stream, there is no bound, since frames may wait at the host for any time. This
+        holds for every unlimited sender that a host limits, since the sender keeps the host's buffers full.
         """
         share, others, stream = self.share, self.rates.other_shares(self.index), self.stream
         if share.by_host and not stream.produced_bps:

@@ -255,11 +255,11 @@ class _Columns:
         )
 
     def burst_arrives_s(self, bursts: _Sizes) -> Floats:
-        """Time from the first packet of the stream's burst to the last [s]; 0 at the port of its own host.
+        """Time from the first to the last packet of the stream's burst [s], as it counts for delays of other streams.
 
-        Behind a slower line or a shaper, packets arrive with pauses, in which the port sends packets of other streams.
-        So for the delay of other streams, the burst counts as if it came without pauses, at the rate of the port. The
-        result is then the time at this rate, not the longer time at the rate of the slower line.
+        At the port of the stream's own host, it is 0. Behind a slower line or a shaper, packets arrive with pauses. The
+        pauses delay no other stream, since the port then sends packets of other streams. So the result leaves pauses
+        out: it is the time that the burst takes at the rate of the port.
         """
         arrives = self._behind_bits(bursts) / np.maximum(self.arrival_bps, self.rate_bps)
         return np.where(self.at_sender, 0.0, arrives)

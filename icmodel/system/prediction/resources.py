@@ -77,9 +77,9 @@ class SharedResources:
     frame_packets : array of int (streams,)
         Greatest number of packets of one frame of each stream, over all links of its path.
     own_usage : array (streams, hops)
-        Capacity of the resource that 1 b/s of the stream's goodput takes if the stream is the only copy of its
-        multicast set. ``flows.usage`` differs from it only for further copies at the same port or sender: they have the
-        usage 0.
+        Capacity that 1 b/s of the stream's goodput takes of the resource at each hop, without other copies of the
+        stream's multicast set. ``flows.usage`` is equal, except at ports and senders that several copies pass: there
+        only one copy counts, and the others have the usage 0.
     buffered : set of str
         Ports of switches with a stated buffer.
     """
@@ -516,11 +516,11 @@ class StreamShare:
 
     @property
     def uneven_loss(self) -> tuple[float, float]:
-        """Greatest loss and greatest gain of a stream without back-pressure, as fractions of its `rate_bps`.
+        """Greatest distances of the stream's goodput below and above `rate_bps`, as fractions of `rate_bps`.
 
-        At a full queue, `rate_bps` assumes that all streams lose the same fraction. But the phases of periodic streams
-        decide whose frames come while the queue is full. One stream may lose the whole excess, and another stream
-        nothing.
+        A stream with back-pressure loses nothing, so both are 0. For other streams, `rate_bps` assumes that all streams
+        lose the same fraction at a full queue. But the phases of periodic streams decide whose frames come while the
+        queue is full. One stream may lose the whole excess, and another stream nothing.
         """
         if not 0 < self.rate_bps < self.sent_bps:
             return 0.0, 0.0

@@ -213,8 +213,8 @@ class StatedTimes:
     def at_least(self, metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
         """Raise each latency to at least the least time that the devices state.
 
-        A latency may be below this time for one reason: if the system's switches are faster than those of the dataset's
-        measurement, the difference was subtracted from it.
+        A latency can be too small if the system's switches are faster than those of the dataset's measurement, since
+        the difference was subtracted from the measured latency.
         """
         return {
             name: replace(

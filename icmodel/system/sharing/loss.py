@@ -147,9 +147,9 @@ def expected_lost_fraction(
 ) -> float:
     """Expected fraction of a burst that is lost at a full buffer, computed from its wait in an unlimited buffer.
 
-    The wait has the distribution of `icmodel.system.sharing.waiting.quantile_s`, with an exponential tail. A wait
-    longer than the time to send a full buffer means loss: the port loses as much of the burst as it could send in the
-    excess time (assumed), but no more than the whole burst.
+    The wait has the distribution of `icmodel.system.sharing.waiting.quantile_s`, with an exponential tail. If the wait
+    exceeds ``buffer_s``, a part of the burst is lost. The time to send the lost part is assumed to be the wait minus
+    ``buffer_s``, and at most ``burst_s`` (the whole burst).
 
     Parameters
     ----------
