@@ -284,10 +284,11 @@ class Mistakes:
         raise refusal
 
     def _numbered(self, place: Place) -> Place:
-        """Rewrite the path to a value, so that it names a table of a list by the table's index in the file.
+        """Replace the table in the path to a value by the table's index in the file.
 
-        A path such as ``("streams", "camera", "rate")`` names a list, a table in it, and a key of the table. The given
-        path names the table either by its name, or by its index among the tables that are still checked.
+        The path ``("streams", "camera", "rate")`` becomes ``("streams", 0, "rate")`` if ``camera`` is the first table
+        of the list ``streams``. If the path has an index, this index counts only the tables that are still checked,
+        without damaged ones. It is replaced by the index among all tables of the list.
         """
         if len(place) < 2:
             return place
@@ -376,10 +377,10 @@ def _names(dotted: str) -> tuple[str, ...]:
 
 
 def _with_numbers(names: tuple[str, ...], counts: Counter[tuple[str, ...]]) -> Place:
-    """Return the path of the table that a header line begins: ``("links", 2)`` for the third ``[[links]]``.
+    """Return the path of the table that a TOML header begins: ``("links", 2)`` for the third header ``[[links]]``.
 
-    ``names`` are the names in the header. ``counts`` has the number of headers ``[[names]]`` so far, this one included;
-    it gives the index of the table in its list.
+    ``names`` are the names in the header. ``counts`` maps the names of each header ``[[...]]`` to the number of these
+    headers so far, this one included. So the index of a table in its list is the count minus 1.
     """
     place: list[int | str | None] = []
     for end, name in enumerate(names, start=1):

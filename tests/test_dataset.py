@@ -408,7 +408,7 @@ def test_rows_out_of_order_are_named(copy: Path) -> None:
     table = cells(copy)
     table[20], table[21] = table[21], table[20]
     rewrite(copy, table)
-    assert "sorted by the columns from left to right" in refusal(copy, "points.csv", 22)
+    assert "sort the rows by the columns from left to right" in refusal(copy, "points.csv", 22)
 
 
 def test_two_rows_of_one_point_are_named(copy: Path) -> None:

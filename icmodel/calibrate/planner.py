@@ -165,7 +165,7 @@ class Planner:
         return surfaces(observed(records, self.metrics), self.settings.setup.mtu_bytes)
 
     def _reference_bps(self, before: Sequence[Done]) -> float:
-        """Return the rate of which the settings' loads are fractions [b/s].
+        """Return the reference rate [b/s]; the settings give loads as fractions of it, such as 0.5.
 
         It is the line rate, or if this is unknown the goodput of the first record.
         """

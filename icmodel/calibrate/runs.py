@@ -252,7 +252,10 @@ def candidates(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
 
 
 def domain(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Runs at which the model's errors should be low: geometrically spaced payloads on each curve of ``runs``."""
+    """Return the runs at which the model's errors are judged: on each curve, payloads at equal ratios.
+
+    A curve is a group of the given runs that differ only in the payload. The result covers its range of payloads.
+    """
     return tuple(
         replace(curve[0], payload_bytes=size)
         for curve in curves(runs)

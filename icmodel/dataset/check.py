@@ -149,7 +149,8 @@ def _check_names(data: Dataset) -> None:
     for axis, value in data.fabrics:
         if axis not in data.option_axes or value not in data.option_values(axis):
             raise DatasetError(
-                f"{path}: [fabrics.{value}] has {axis} = {value}, but no row of points.csv has this value"
+                f"{path}: [fabrics.{value}] has {axis} = {value}, but no row of points.csv has "
+                "this value: use a value of points.csv, or remove the table"
             )
     for entry in data.absences:
         if entry.get("protocol", data.protocols[0]) not in data.protocols:

@@ -469,7 +469,8 @@ def build(folder: Path, document: Mapping[str, object], body: bytes, digest: str
     declared = document.get("protocols")
     if declared != list(protocols):
         raise DatasetError(
-            f"{path} lists the protocols {declared!r}, but points.csv has {list(protocols)}"
+            f"{path} lists the protocols {declared!r}, but points.csv has {list(protocols)}: list "
+            "these, in alphabetical order"
         )
     default_protocol = str(document.get("default_protocol", protocols[0]))
     if default_protocol not in protocols:

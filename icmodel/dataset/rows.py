@@ -140,12 +140,16 @@ def _cells(path: Path, body: bytes) -> tuple[list[str], list[list[str]]]:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = 1 + body.count(b"\n", 0, error.start)
-        raise DatasetError(f"{path} line {line}: not UTF-8, {error}") from error
+        raise DatasetError(
+            f"{path} line {line}: not UTF-8 ({error}): save the file as CSV in UTF-8"
+        ) from error
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         return next(lines, []), list(lines)
     except csv.Error as error:
-        raise DatasetError(f"{path} line {lines.line_num}: not CSV, {error}") from error
+        raise DatasetError(
+            f"{path} line {lines.line_num}: not CSV ({error}): correct the line"
+        ) from error
 
 
 def _points(
@@ -231,7 +235,9 @@ def _limit(name: str, text: str) -> float | None:
             raise ValueError  # Python accepts this number, but other CSV readers do not
         number = float(text)
     except ValueError:
-        raise ValueError(f"{name} {text!r} is not a number in SI") from None
+        raise ValueError(
+            f"{name} {text!r} is not a number in SI: write e.g. 1e9, without a unit or spaces"
+        ) from None
     if math.isnan(number) or number < 0:
         raise ValueError(f"{name} {text!r} is out of range: give a finite number, 0 or more")
     return number
@@ -354,7 +360,8 @@ def _check_order(points: tuple[Point, ...], path: Path) -> None:
             )
         if row_key(point) < row_key(before):
             raise DatasetError(
-                f"{path} line {point.line}: rows must be sorted by the columns from left to right"
+                f"{path} line {point.line}: the row belongs above the previous one: sort the rows "
+                "by the columns from left to right"
             )
 
 

@@ -1,4 +1,4 @@
-"""Statistics of 90 % intervals for one new run: quantiles, the spread of a few runs, and an assumed width."""
+"""Statistics of prediction intervals that should contain 90 % of new runs: quantiles, half-widths, and the median."""
 
 from __future__ import annotations
 

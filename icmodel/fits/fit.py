@@ -175,9 +175,10 @@ class FittedMetric:
         return log_time if self.over is None else log_time - self.over.at(sites)[0]
 
     def value(self, sites: Sites) -> Floats:
-        """Predict the value of the metric at n sites (payload, load and labels), (n,).
+        """Predict the metric at n sites (payload, load and labels), array (n,).
 
-        A packet rate is divided by the theoretical packet rate.
+        The result has the unit of the metric.  Only a packet rate is predicted as a ratio: its value
+        divided by the theoretical packet rate.
         """
         return self.quantity.value(self.at(sites)[0], sites.payload_bytes)
 

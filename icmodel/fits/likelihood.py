@@ -124,10 +124,10 @@ class Piece(NamedTuple):
 def piece_of(distances: Distances, shares: Floats, residual: Floats, variance: Floats) -> Piece:
     """Make a piece from n rows: a group of rows whose likelihood is computed together.
 
-    ``distances`` (n, n) are the distances between the rows.  ``shares`` (n, costs) is the fraction
-    of each cost in the time of a row.  ``residual`` (n,) is the difference of each row's log time
-    from that of the cost model, in units of the root mean square of all differences.  ``variance``
-    (n,) is its variance, in units of their mean square.
+    ``distances`` (n, n) are the distances between the rows.  ``shares`` (n, costs) holds, for each
+    row, the fractions of its time that are due to each cost.  ``residual`` (n,) is the log time of
+    each row minus the log time that the cost model predicts, divided by the root mean square of these
+    differences.  ``variance`` (n,) is the variance of each residual, in the same unit squared.
     """
     rows, columns = np.tril_indices(len(residual))
     places, diagonal = rows * len(residual) + columns, np.flatnonzero(rows == columns)

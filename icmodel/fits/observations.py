@@ -76,7 +76,11 @@ class Quantity:
     shift: float
 
     def log_time(self, values: Floats, payload_bytes: Floats) -> Floats:
-        """Convert values (n,) to log time: log of the time per frame for a rate, otherwise log of the value."""
+        """Convert n values of the metric to the natural logarithms that are fitted, array (n,).
+
+        For a rate, it is the logarithm of the time per frame [s].  For any other metric, it is the
+        logarithm of the value.  First, ``shift`` is added to the value.
+        """
         logs = np.log(values + self.shift)
         if self.kind == PER_BIT:
             return np.asarray(np.log(8 * payload_bytes) - logs)

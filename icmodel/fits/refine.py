@@ -340,7 +340,11 @@ class Refiner:
         return self.data.interconnect.kind == "ethernet" and self._rate_ratio < 1
 
     def _saturated(self, times: FrameTimes) -> Saturated | None:
-        """Send buffers of a saturated stream; ``None`` if unknown, or if the wire is not slower."""
+        """Estimate how full the send buffers of a saturated stream are on the requested link.
+
+        The result is ``None`` if the link is not a slower Ethernet than the dataset's, or if the send
+        buffers of the protocol are unknown.
+        """
         protocol = str(times.new.labels[0, 0])
         if not self.knows_buffers or protocol not in SENDERS:
             return None

@@ -110,7 +110,7 @@ class Account:
         return sum(item.fate == fate for item in self.fates)
 
     def reasons(self) -> dict[str, int]:
-        """Number of runs that were kept apart (in no row), by reason."""
+        """Number of runs that were kept apart (neither used for rows nor held out), by reason."""
         found = Counter(item.why for item in self.fates if item.fate == APART)
         return dict(sorted(found.items()))
 

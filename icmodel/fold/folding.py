@@ -1,4 +1,4 @@
-"""Fold records of icprobe into a dataset: points merged from repeats, held-out runs, document, account."""
+"""Fold records of icprobe into a dataset: rows merged from repeats, held-out runs, dataset.toml, and account."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ class Folded:
     records: tuple[Record, ...]
 
     def answering(self, variant: str, why: str) -> Folded:
-        """Copy this result with another default variant of the model; the account gets the reason for the variant."""
+        """Copy this result with the model variant ``variant`` as the dataset's default.
+
+        The reason ``why`` is added to the notes of the account (folded.json).
+        """
         settings = {**self.account.settings, "default_variant": variant}
         account = replace(self.account, settings=settings, notes=(*self.account.notes, why))
         return replace(

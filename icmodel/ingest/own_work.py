@@ -66,7 +66,11 @@ class OwnWork:
         return ApplicationWork(recv_s=self.frame_s.value, recv_s_per_byte=self.byte_s.value)
 
     def to_dict(self) -> dict[str, object]:
-        """Convert to a JSON document: the fitted times, and the times per frame at each payload that they fit."""
+        """Convert to a JSON document: the fitted times that the program adds, and the times from which they follow.
+
+        The latter are two times per frame at each payload: measured for the program, and predicted for the dataset's
+        tool.
+        """
         return {
             "protocol": self.protocol,
             "end": self.end,

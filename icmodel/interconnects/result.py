@@ -121,7 +121,7 @@ class Source:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the predictions of the source, and reasons for missing predictions, without duplicates."""
+        """Notes on the predictions of the source (a dataset or theory), and reasons for missing ones, each once."""
         notes = [note for answer in self.result.answers for note in (*answer.notes, answer.why)]
         return tuple(dict.fromkeys(note for note in (*notes, *self.result.notes) if note))
 

@@ -221,8 +221,8 @@ def below_unlimited(
 def cpu(query: TableQuery, metrics: Sequence[str], flow: Flow, time: CpuTime = cpu_time) -> Floats:
     """Compute the processing time of the host's cores at the achieved load.
 
-    If the request is not achieved, the processing time at the unlimited load is used.  The pseudo-code of IC2012
-    does not depend on the load: erratum E12 in docs/background/errata.md.
+    If the request is not achieved, the processing time at the unlimited load is used.  In the pseudo-code of the thesis
+    IC2012, the processing time is the same at all loads, which is an error (E12 in docs/background/errata.md).
     """
     return widen_to_both_regimes(
         query, flow.cpu_load, flow, lambda here, load, flow: time(here, metrics, load, flow)

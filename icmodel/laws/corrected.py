@@ -296,7 +296,7 @@ def sent(query: TableQuery, flow: Flow) -> Floats:
 
 
 def _combined(one: Floats, other: Floats) -> Floats:
-    """Combine two independent relative errors e1 and e2, given as factors 1 + e; the result is √(e1² + e2²)."""
+    """Return the relative error √(e1² + e2²) of a product of two independent numbers, given 1 + e1 and 1 + e2."""
     return np.sqrt((one - 1) ** 2 + (other - 1) ** 2)
 
 
@@ -377,8 +377,8 @@ def _reads_of(
 ) -> dict[str, list[Read]]:
     """List, for each metric, the table look-ups from which it is computed.
 
-    ``tables`` maps each metric to the name of its table.  ``less`` (n,) is true for requests whose goodput is lower
-    because an overloaded receiver loses frames.
+    ``tables`` maps each metric to the name of its table.  ``less`` (n,) marks the requests whose goodput is lower
+    because an overloaded receiver loses frames: their goodput also needs the look-up of the loss rate.
     """
     lossy, saturated, unlimited = query.q.lossy, flow.saturated[VALUE], query.unlimited
     reads = {

@@ -140,6 +140,6 @@ class ErrorText(Part):
 
 
 class ErrorDocument(Part):
-    """JSON output of a command with ``--json`` if it has no answer."""
+    """JSON output of a command with ``--json`` that failed: the error in place of the answer."""
 
     error: ErrorText

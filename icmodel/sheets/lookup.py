@@ -89,9 +89,10 @@ class Lookup(NamedTuple):
         return int(np.prod(self.tables.axes.shape))
 
     def configuration_row(self, index: int) -> str:
-        """Return a formula that gives a row number of the configurations sheet.
+        """Return a spreadsheet formula that computes which row of the configurations sheet a question needs.
 
-        This row is for the table ``names[index]``, and for the protocol, core count and switch count of the question.
+        The sheet has a row for each table, protocol, core count and switch count. The needed row is for the table
+        ``names[index]``, and for the protocol, core count and switch count of the question.
         """
         return f"[configuration]+{index * self.configuration_count}"
 

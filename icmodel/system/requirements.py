@@ -148,9 +148,9 @@ def _check_references(
 
 
 def _numbers_of_sources(tables: Iterable[Streams]) -> Mapping[str, Derivation]:
-    """Numbers that limits may name: goodput, period and message size of each table of streams.
+    """Goodput, period and message size of one stream of each table: numbers that a requirement may name as its limit.
 
-    Keys are names such as ``picture.period_s``.
+    Keys are the names of the numbers, such as ``picture.period_s`` for the table ``picture``.
     """
     numbers: dict[str, Derivation] = {}
     for table in tables:

@@ -271,7 +271,8 @@ class Places(NamedTuple):
         basis : array (2, 2, n) or int
             Kind of evidence, with the axes of ``Surfaces.basis``.
         rows : array (2, n) or (4, n)
-            Dataset rows to the left and right: on one curve, or on the curve of lower load and that of higher load.
+            Indices of the dataset rows at the lower and at the higher payload. Two indices come from a single curve;
+            four come from the curve of lower load (first two) and the curve of higher load (last two).
         """
         coefficients = found.coefficients.reshape(6, 3, -1)
         coefficients[:3, :, self.at] = constant

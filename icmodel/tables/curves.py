@@ -166,7 +166,8 @@ class Curve:
 def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()) -> Floats:
     """Make the payload knots [B] of a table, ascending: the payloads of all curves, and ``extra``.
 
-    A further knot lies one byte above the last payload of each curve, so that the last payload has a cell of its own.
+    A further knot lies one byte above the last payload of each curve, so that the last payload has a cell
+    (payload interval) of its own.
     """
     knots = set(extra)
     for payloads in map(set, curves):

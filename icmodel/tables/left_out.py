@@ -75,7 +75,10 @@ class InterpolationErrors(NamedTuple):
         return np.where(np.isnan(half), fallback, half)
 
     def between(self, payload_bytes: Floats, value: Floats) -> Floats:
-        """Half-width of the interpolation error in the middle of each gap between two of n points, (n − 1,)."""
+        """Half-widths of the 90 % intervals for interpolation halfway between neighbouring points, array (n − 1,).
+
+        ``payload_bytes`` and ``value`` (n,) are the payloads and the values of the points of a curve.
+        """
         x, y = payload_bytes, value
         level = (self._unit(y)[:-1] + self._unit(y)[1:]) / 2
         if len(x) < 3:

@@ -66,7 +66,7 @@ class Train:
 
     @property
     def shortest_packet_bytes(self) -> NDArray[np.int64]:
-        """Size on the wire of each frame's shortest packet [B]."""
+        """Size on the wire of the shortest packet into which each frame is cut [B]."""
         between = self.wire_bytes - self.full_packet_bytes - self.last_packet_bytes
         middle = between // np.maximum(self.packets - 2, 1)
         first = np.where(self.packets > 1, self.full_packet_bytes, self.last_packet_bytes)
@@ -382,7 +382,7 @@ def aligned_payloads(framing: AnyFraming, up_to_bytes: int) -> NDArray[np.int64]
 
 
 def packet_breaks(framing: AnyFraming, up_to_bytes: int) -> NDArray[np.int64]:
-    """Payloads up to `up_to_bytes` above which a frame needs one more packet [B], ascending.
+    """Packet breaks up to `up_to_bytes` [B], ascending: payloads above which a frame needs one more packet.
 
     At such a payload, all packets are full.  The largest possible payload of a frame is left out: no
     frame exceeds it.

@@ -148,7 +148,10 @@ class Framing(AnyFraming):
         return GAP_BYTES if self.padded else 0
 
     def train(self, payload_bytes: ArrayLike) -> Train:
-        """Cut frames into packets; the result has the shape of `payload_bytes` [B]."""
+        """Cut frames with the given payloads [B] into packets, and count packets and bytes on the wire.
+
+        The arrays of the result have the shape of `payload_bytes`.
+        """
         cut = self._cut()
         carrier = f"{self.protocol} with an MTU of {self.mtu_bytes} B"
         payload = payload_array(payload_bytes, self.max_payload_bytes, carrier)

@@ -167,7 +167,7 @@ class Framing(RdmaFraming):
 
     @property
     def packet_bytes(self) -> int:
-        """Overhead of every packet [B]: the headers and checksums around its data."""
+        """Overhead of every packet [B]: its headers and checksums, without its data."""
         counted = LRH_BYTES + BTH_BYTES + ICRC_BYTES
         return counted + GRH_BYTES * self.global_route + VCRC_BYTES * (not self.as_counted)
 

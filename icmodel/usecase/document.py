@@ -131,7 +131,7 @@ class ImageStream(Produced):
 
     @property
     def picture(self) -> Message:
-        """One picture as a `Message`: its size [B], and 1 / rate, the time assumed for its capture by the camera."""
+        """One picture as a `Message`: its size [B], and its capture time, assumed to be the whole period 1 / rate [s]."""
         return Message(self.width_px * self.height_px * self.depth_bits / 8, 1 / self.rate_hz)
 
 

@@ -183,8 +183,8 @@ def _needed_interfaces(
 ) -> Derivation | None:
     """Return the number of interfaces that one device needs for sending or for receiving, whichever is more.
 
-    Each of the two directions counts only if it has several streams, and if the greatest goodput of each over one
-    interface is known. If neither direction counts, the result is ``None``.
+    A direction is left out if it has a single stream, or a stream whose greatest goodput over one interface is unknown.
+    The result is ``None`` if both directions are left out.
     """
     counts = {
         verb: _count(_packed(handled, Fraction(1)))

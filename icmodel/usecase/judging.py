@@ -418,8 +418,8 @@ class StreamBounds:
 def stream_bounds(answer: Answer, metric: str, model: Model) -> StreamBounds:
     """Collect the predicted metrics and the bounds of a stream, to judge a requirement on ``metric``.
 
-    Bounds by theory are known only for protocols of the dataset. If the stream has no prediction, the result has an
-    absent estimate of ``metric`` and of the goodput, which states the reason.
+    Bounds by theory are known only for protocols of the dataset. If the stream has no prediction, ``metric`` and the
+    goodput become estimates without a value; they state the reason why there is none.
     """
     prediction, scenario = answer.prediction, answer.scenario
     least_s = greatest_bps = None

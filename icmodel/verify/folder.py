@@ -67,7 +67,7 @@ class Pass:
         return Counter(flag for record in self.records.values() for flag in record.get("flags", ()))
 
     def to_dict(self) -> dict[str, object]:
-        """Convert this pass to its JSON form, a dictionary without the records."""
+        """Convert this pass (one run of all streams at the same time) to a dict for JSON, without the records."""
         return {
             "number": self.number,
             "overlap_ratio": self.overlap_ratio,

@@ -217,7 +217,7 @@ class PredictSystemBody(SystemBody):
 
 
 class CheckBody(Body):
-    """TOML text of a system."""
+    """Input of `icmodel system check`: the TOML text of a system."""
 
     toml: Toml
 

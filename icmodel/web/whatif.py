@@ -1,4 +1,4 @@
-"""What-if page: its questions, and their answers; each number also as text. The page in the browser computes nothing."""
+"""Requests and answers of the what-if page; each number is also given as text, since the page computes nothing."""
 
 from __future__ import annotations
 

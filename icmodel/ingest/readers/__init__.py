@@ -99,7 +99,9 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
     if not runs and tool is not None:  # the reader raises an error that names the missing part
         return [(READERS[tool], replace(source, text="\n".join(streams)))]
     if not runs and (failed := _FAILED.search(source.text)):
-        raise RecordError(f"the run failed: it says “{failed[0].strip()}” and holds no result")
+        raise RecordError(
+            f"the run failed: it says “{failed[0].strip()}” and holds no result; repeat the run"
+        )
     if not runs and (beginning := shared_beginning(source.text)).strip():
         raise RecordError(
             f"every line begins like {beginning!r}, and icmodel knows no tool that writes so: remove this beginning from "

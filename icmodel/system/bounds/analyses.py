@@ -268,11 +268,11 @@ class PathAggregate:
 
     @cached_property
     def stages_of_interest(self) -> StageNumbers:
-        """Numbers of the stages that do not count as cross traffic when arrival curves of other flows are computed.
+        """Numbers of the stages of this aggregate, if it delays no other flows in the worst case; otherwise empty.
 
-        A stage is the packets of some flows at one server. If no server on the path serves packets in order of
-        arrival, all other flows go first in the worst case, so this aggregate does not delay them. The result is then
-        all stages of the aggregate. Otherwise it is empty.
+        A stage is the packets of some flows at one server; its number identifies it in the network. If no server on the
+        path serves packets in order of arrival, all other flows go first in the worst case of this aggregate. The
+        arrival curves of the other flows are then computed without these stages.
         """
         orderless = not any(queue.server.is_fifo for queue in self.queues)
         return frozenset().union(*self.own_stages) if orderless else frozenset()

@@ -509,9 +509,8 @@ def _is_least(wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: 
     at least ``arrival(t + theta) + longest_bits``. Arrival curves are concave, so it is enough to compare both curves
     at t = 0.
 
-    A lower limit takes the place of theta, since it is quicker to compute. The cross traffic is at least the joint
-    arrival curve of the queue minus ``arrival``. The limit is the longest wait of this difference, at the points in
-    `Queue.longest_waits`.
+    Theta itself is slow to compute, so a lower limit takes its place: the longest wait of a smaller traffic, namely the
+    joint arrival curve of the queue minus ``arrival``. It is computed only at the points in `Queue.longest_waits`.
     """
     if not queue.is_fifo:
         return False

@@ -140,10 +140,11 @@ def _by_dataset(
 def _without_dataset(
     index: int, rates: Throughput, stated: StatedTimes, buffers: Buffers
 ) -> tuple[dict[str, Estimate], Estimate]:
-    """Compute a stream's metrics without a dataset, and its goodput before buffers of a stated size drop frames.
+    """Compute goodput and loss of a stream by theory, since no dataset predicts them.
 
-    If both devices state their latency, they are assumed to pass all that the network passes. Otherwise the goodput is
-    only an upper limit, from theory.
+    If source and sink state their latency, they are assumed to process all frames that the network passes. Otherwise
+    the goodput is only an upper limit. The second result is the goodput before frames are lost in buffers of a stated
+    size.
     """
     share, other_shares = rates.shares[index], rates.other_shares(index)
     by_window, why = bool(rates.by_window[index]), rates.alone.refused[index]

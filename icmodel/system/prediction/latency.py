@@ -111,10 +111,10 @@ def congested_latencies(
 def sender_queue_latencies(
     index: int, rates: Throughput, metrics: Mapping[str, Estimate]
 ) -> dict[str, Estimate]:
-    """Latencies of a datagram stream that is held back, where its dataset gives none beside other streams.
+    """Latencies of a datagram stream that other streams hold back, for metrics that its dataset does not give.
 
-    Its sender's queue is at most as full as that of an unlimited sender alone. It is at least as full as that of the
-    same sender alone at the requested rate, which gives the low end.
+    The sender's queue is at most as full as that of an unlimited sender alone, which gives value and high. It is at
+    least as full as that of the same sender alone at the requested rate, which gives the low.
 
     Parameters
     ----------

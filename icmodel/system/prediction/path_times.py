@@ -81,10 +81,10 @@ class PathTimes:
     floor_s: float
 
     def spaced_s(self, stream: Stream) -> float:
-        """Time from the first to the last frame of a message at the rate set at the sender [s]; 0 if no rate is set.
+        """Time from the first to the last frame of a message, if the rate set at the sender determines it [s].
 
-        If the slowest line needs at least this time, the result is 0 too, and the time from the first to the last frame
-        is ``behind_s``.
+        Otherwise, it is 0: if no rate is set, or if the slowest line of the path takes at least as long as the
+        sender. In the second case, the time from the first to the last frame is ``behind_s``.
         """
         return stream.last_frame_paced_s if stream.last_frame_paced_s > self.behind_s else 0.0
 
@@ -280,9 +280,9 @@ class _Path:
         return packed.message if short else packed.frame
 
     def stored_s(self, frames: Sequence[Packets] = ()) -> float:
-        """Time that a frame's packets spend on the lines and stored in switches [s].
+        """Time to send the packets of a frame on all lines of the path, and to store them in its switches [s].
 
-        ``frames`` has the packets on each line; by default the packets of a message's first frame.
+        ``frames`` has the packets of the frame on each line; by default, the frame is the first of a message.
         """
         frames = frames or [self.first_frame(on) for on in self.packed]
         return _packets_s(frames, self.rates_bps, self.stores, [on.gap_bits for on in self.packed])
@@ -360,9 +360,9 @@ def _recut_s(
     stores: Sequence[bool],
     gaps_bits: Sequence[float],
 ) -> float:
-    """Time in which a frame passes lines of different interconnects, which cut it into different packets [s].
+    """Time of a frame on lines that cut it into packets of different sizes [s], such as Ethernet and InfiniBand.
 
-    A switch between two interconnects sends a packet when it has received all of the packet's bytes.
+    A switch between two such lines sends a packet of the next line when it has received all bytes of this packet.
     """
     started = arrived = shares = np.zeros(1)
     for i, frame in enumerate(frames):

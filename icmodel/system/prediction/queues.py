@@ -206,7 +206,10 @@ class _Crossing:
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """Sizes of packets at each crossing (stream at a port) as in `Packets`, arrays (crossings,)."""
+    """Sizes of consecutive packets at each crossing (one stream at one port), as arrays (crossings,).
+
+    The fields are those of `Packets`: sum of the sizes, longest packet and last packet [b].
+    """
 
     sum_bits: Floats
     longest_bits: Floats
@@ -287,7 +290,7 @@ class _Columns:
         return np.asarray(np.maximum(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps)
 
     def bucket_s(self, packets: _Sizes) -> Floats:
-        """Time to send that part of the packets which a full token bucket passes at once [s]."""
+        """Bits that a full token bucket passes at once (at most those of all packets), as the time to send them [s]."""
         return np.asarray(np.minimum(self.bucket_bits, packets.sum_bits) / self.rate_bps)
 
     def shaped_s(self, packets: _Sizes) -> Floats:

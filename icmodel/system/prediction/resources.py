@@ -102,14 +102,15 @@ class SharedResources:
         return bool(full[self.flows.path[:, :ORIGIN]].any())
 
     def with_faster_hosts(self, ratios: Floats, send_ratios: Floats) -> SharedResources:
-        """Copy of the resources with faster hosts: the best case for senders.
+        """Copy the resources with faster hosts: the best case for senders.
 
-        Hosts take less time for each bit, and their processors spend no time on receiving.
+        Each stream uses less of the hosts' capacity per bit, and receiving takes no processor time.
 
         Parameters
         ----------
         ratios, send_ratios : arrays (streams,)
-            Factors (at most 1) on the capacity that each stream takes at hosts, and additional factors at senders.
+            For each stream, the factor (at most 1) by which its use of hosts is multiplied, and a further factor for
+            its use of the sender.
         """
         kinds = np.array([key.kind != PORT for key in self.keys] + [False])
         factors = np.where(kinds[self.flows.path], ratios[:, None], 1.0)

@@ -300,9 +300,10 @@ class Crossings:
         return Crossings(self.flow[entries], self.link[entries], self.usage[entries])
 
     def per_link(self, of_flow: Floats, links: int) -> Floats:
-        """Load of each link, array (links,): the sum over its flows of value × usage of the link.
+        """Sum of value × usage over the flows on each link, array (links,).
 
-        ``of_flow`` holds the value of each flow, such as its rate.
+        ``of_flow`` holds the value of each flow. If the values are the rates of the flows [b/s], the sums are the loads
+        of the links [b/s].
         """
         taken = of_flow[self.flow] * self.usage
         return np.bincount(self.link, taken, links).astype(np.float64)

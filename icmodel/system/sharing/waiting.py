@@ -338,17 +338,18 @@ class Spread:
 
 
 def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spread:
-    """Compute corrections of the waits from `waits`, which assumes that all packets of a burst arrive at one moment.
+    """Compute corrections of waits, because the packets of a burst arrive one after another.
 
-    Here, the packets of a burst arrive one after another. An entry is one stream at one port.
+    The waits are those of the function `waits`, which assumes that all packets of a burst arrive at one moment. An
+    entry is one stream at one port.
 
     Parameters
     ----------
     at : Arrivals
         The entries, as given to `waits`.
     arrival_s : array (entries,)
-        Time from the first to the last packet of the burst with which the entry delays other entries [s]; 0 if
-        all packets arrive at one moment.
+        Time from the first to the last packet of the entry's burst, which delays other entries [s]; 0 if all packets
+        arrive at one moment.
     own_s : array (entries,)
         Time from the first to the last packet of the entry's own frame, whose wait is computed [s].
     paused : array of bool (entries,)
