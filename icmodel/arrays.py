@@ -1,4 +1,4 @@
-"""Types of arrays, and a fast choice between two arrays."""
+"""Types of arrays, and a faster ``np.where``."""
 
 from __future__ import annotations
 

@@ -302,7 +302,9 @@ def test_hosts_that_refuse_everything_are_said(tmp_path: Path) -> None:
         def measure(self, run: Run, repeat: int) -> Record | Refused:
             return Refused("no such interface")
 
-    with pytest.raises(CalibrationError, match=r"first run was refused \(no such interface\)"):
+    with pytest.raises(
+        CalibrationError, match=r"no run gave a goodput in its place \(no such interface\)"
+    ):
         calibrate(Refusing(), settings(line_rate_bps=None), tmp_path / "a")
     with pytest.raises(CalibrationError, match=r"refuse every run \(no such interface\)"):
         calibrate(Refusing(), settings(), tmp_path / "b")

@@ -358,7 +358,7 @@ def test_a_histogram_in_another_form_does_not_keep_its_digits_unseen() -> None:
         text.strip(),
     )
     assert line != text.strip()
-    with pytest.raises(RecordError, match="whose digits cannot be reduced"):
+    with pytest.raises(RecordError, match="digits cannot be reduced"):
         coarser(record_of(line), 1)
 
 

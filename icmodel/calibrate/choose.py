@@ -115,7 +115,7 @@ class _State:
         return len(self._limits) > 0
 
     def _variances(self) -> tuple[Floats, Floats]:
-        """Return the metric's variance at n runs, and how much measuring each of m candidate runs would reduce it.
+        """Return the variances of predictions at n runs, and their reductions if one of m candidate runs is measured.
 
         The arrays have the shapes (n,) and (n, m). The n runs are those with an undecided requirement on the metric. If
         there are none, they are the runs at which predictions should be accurate (``Purpose.domain``).
@@ -309,7 +309,7 @@ def surface(seen: Observed, axes: Axes, kernel: Kernel | None = None) -> Surface
 
 
 def surfaces(seen: Mapping[str, Observed], mtu_bytes: int) -> dict[str, Surface]:
-    """Fit a surface (Gaussian process) to each metric; empty until two different runs have unlimited load.
+    """Fit a surface (Gaussian process) to each metric; empty until two different runs at unlimited load were measured.
 
     Below saturation, goodput equals the offered load.  So the surface of goodput is fitted only to runs at unlimited
     load, and predicts the capacity.

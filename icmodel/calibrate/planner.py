@@ -175,8 +175,9 @@ class Planner:
             if one.record is not None and "goodput_bps" in one.record["result"]:
                 return float(f"{one.record['result']['goodput_bps']:.1e}")
         raise CalibrationError(
-            f"the first run was refused ({before[0].why if before else 'none was made'}): choose "
-            "protocols and cores that both hosts have, or give the line rate"
+            "the line rate is unknown, and no run gave a goodput in its place "
+            f"({before[0].why if before else 'no run was made'}): choose protocols and cores that both "
+            "hosts have, or give the line rate"
         )
 
 

@@ -43,7 +43,7 @@ class Testbed(AbstractContextManager["Testbed", None], Protocol):
 
     @property
     def description(self) -> str:
-        """Short description of the system, which must stay the same when a calibration is continued."""
+        """Short description of the testbed; a calibration can be continued only if it stays the same."""
         ...
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:

@@ -442,7 +442,7 @@ def read_document(folder: Path) -> dict[str, object]:
     if document.get("schema_version") != SCHEMA_VERSION:
         raise DatasetError(
             f"{path} has schema_version {document.get('schema_version')!r}: this icmodel reads "
-            f"version {SCHEMA_VERSION}"
+            f"version {SCHEMA_VERSION}, so write schema_version = {SCHEMA_VERSION} at the top"
         )
     return document
 

@@ -224,7 +224,9 @@ def _mixed(predicted: Floats, weights: Floats) -> tuple[Floats, Floats]:
 def _lean(
     row_weights: Floats, plain: Floats, unsure: Floats | float, constants: Constants
 ) -> Floats:
-    """Log of the divisor by which predictions of a maximum are lowered, at n sites (payload, load and labels), (n,).
+    """Log of the divisor that lowers predictions of a greatest latency, at n sites, (n,).
+
+    A site is a combination of payload, load and labels.
 
     The divisor is cosh(e), where e is the standard error of log predictions at nearby rows.  The
     true value is assumed to be a factor exp(e) above or below the prediction, with equal
@@ -300,10 +302,11 @@ class Widths:
 
 
 def widths(blended: Blend, deviations: Floats, spread: Floats, chosen: int) -> Widths:
-    """Make the half-widths of intervals for a blend; for the parameters, see `Widths`.
+    """Fit the half-widths of a blend's 90 % intervals; for the parameters, see `Widths`.
 
-    A half-width is a factor times a local scale.  This function finds the factor: the ratio of error
-    to scale that 90 % of the rows do not exceed.
+    A blend is a weighted mean of alternative predictors.  A half-width is a factor times a local
+    scale.  This function finds the factor: the ratio of error to scale that 90 % of the rows do not
+    exceed.
     """
     errors = np.abs(blended.errors)
     usual = blended.nearby_left_out(deviations)

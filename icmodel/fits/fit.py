@@ -164,8 +164,9 @@ class FittedMetric:
     def log_time(self, values: Floats, sites: Sites) -> Floats:
         """Convert values of the metric at n sites (payload, load and labels) to the log times (n,) that are fitted.
 
-        A metric that is divided by another one is fitted as the log of the ratio.  A greatest
-        latency is fitted as the log of the stall: the greatest minus the mean latency.
+        Log time is the natural logarithm of the time per frame for a rate, and of the value for any
+        other metric.  A metric that is divided by another one is fitted as the log of the ratio.  A
+        greatest latency is fitted as the log of the stall: the greatest minus the mean latency.
         """
         if self.packets is not None:
             values = values / self.packets.per_s(sites)
@@ -305,13 +306,14 @@ class Fitter:
         return None if unknown else TheoryPackets(goodput)
 
     def _similar_fit(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
-        """Find the fit of a similar metric, whose kernels are the start of the search for this metric's kernels.
+        """Find the fit of a similar metric: the search for this metric's kernels starts from its kernels.
 
-        The similar metric is the first of its kind (`_first_of_kind`), such as the median latency.
-        A metric that is divided by this median (``over``) uses the mean latency instead.
+        The similar metric is the first of the metric's kind (`_first_of_kind`), such as the median
+        latency.  If the metric is fitted as a multiple of this median (``over``), the similar metric
+        is the mean latency.
 
         The result is ``None`` if this metric is itself the similar one.  It is also ``None`` if the
-        other fit has fewer rows than this metric, and fewer than ``MOST_ROWS``.
+        similar metric has fewer rows than this metric (``rows``), and fewer than ``MOST_ROWS``.
         """
         first = self._first_of_kind(metric)
         if over is not None:
@@ -482,8 +484,9 @@ class Fit:
     def _at(self, sites: Sites) -> tuple[Floats, Floats, Floats]:
         """Predict the metric at n sites (points of payload, load and labels).
 
-        The result is the log time (n,), the half-width (n,) of the 90 % interval that contains the
-        mean over many runs, and the weight of each row in each prediction (n, rows).
+        The result is the log time (n,), the half-width (n,) of its 90 % interval for the mean over many
+        runs, and the weight of each row in each prediction (n, rows).  Log time is the natural
+        logarithm of the time per frame, or of another metric; see `Quantity`.
         """
         found = self.candidates(sites)
         row_weights = self.blend.row_weights(found.distances)
@@ -567,8 +570,9 @@ class _Rows:
     parts: Mapping[str, Ints]
 
     def through(self, mechanism: Mechanism, kernels: Kernels) -> ProtocolProcesses:
-        """Condition Gaussian processes on the residual at the rows: log time minus that of a cost model.
+        """Condition Gaussian processes on the residual at the rows: log time minus the cost model's log time.
 
+        Log time is the natural logarithm of the time per frame, or of another metric; see `Quantity`.
         ``kernels`` holds the kernel of each process, by the part of the rows that it uses: one
         protocol, or all rows.
         """

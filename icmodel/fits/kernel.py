@@ -123,8 +123,8 @@ class Distances:
     def part(self, left: Ints, right: Ints, groups: Collection[Group]) -> Distances:
         """Select the distances of some left sites from some right sites, by their ascending indices.
 
-        A site is a combination of payload, load and labels.  Only the label comparisons in
-        ``groups`` are needed; others may be missing in the result.
+        A site is a combination of payload, load and labels.  ``groups`` are the label comparisons
+        (see `Group`) that the caller needs.  The result may lack all others.
         """
         if (len(left), len(right)) == (len(self.payload), len(self.column)):
             return self
@@ -295,9 +295,10 @@ class Kernel:
     label_distances: Mapping[Group, float] = field(default_factory=dict)
 
     def on(self, groups: tuple[Group, ...]) -> Kernel:
-        """Copy of this kernel with exactly the given label comparisons.
+        """Copy of this kernel that compares sites by exactly the given comparisons of labels (see `Group`).
 
-        A comparison that this kernel does not have gets the distance ``LABEL_DISTANCE``.
+        Each comparison adds a distance if the labels of two sites differ.  If this kernel has no
+        distance for a comparison, the distance is ``LABEL_DISTANCE``.
         """
         return replace(
             self,

@@ -181,8 +181,9 @@ class Mechanism:
     def _most_specific(self, key: CostKey) -> CostKey:
         """Key of the costs to use for a protocol and the state of its hosts (at their limit or not).
 
-        The first costs that were fitted are used: of the protocol in this state, of the protocol in
-        both states together, or of all protocols together.
+        These are the costs of the protocol in this state.  If they were not fitted, the costs of the
+        protocol in both states together are used.  If these were not fitted either, the costs of all
+        protocols together are used.
         """
         protocol, _ = key
         return next(one for one in (key, (protocol, None), ANY) if one in self._costs)

@@ -283,11 +283,12 @@ def curve_sites(
 
 
 def _wire(data: Dataset, carrier: Carrier, kind: Label, payload_bytes: Floats) -> Floats:
-    """Compute four theoretical properties of frames at n payloads, (4, n).
+    """Compute four theoretical properties of a frame at n payloads; the result is an array (4, n).
 
-    They are the packet count of a lone frame, its packet count in a stream of full packets, the
-    time of a lone frame on the wire [s], and the least time between frames [s].  ``carrier`` is the
-    function that computes them.  ``kind`` is the start of a label: the protocol and its options.
+    They are the number of packets if the frame is sent alone; the number of packets per frame in a
+    stream that fills its packets, which may be a fraction; the time on the wire of a frame sent alone
+    [s]; and the least time between frames of a stream [s].  ``carrier`` is the function that computes
+    them.  ``kind`` is the start of a label: the protocol and its options.
     """
     protocol, *values = kind
     options = {axis: value for axis, value in zip(data.option_axes, values, strict=True) if value}
@@ -364,10 +365,10 @@ def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations |
 def _variance(points: Sequence[Point], shift: float) -> tuple[Floats, Floats]:
     """Estimate the relative variance of each row's mean, and the relative spread of its runs.
 
-    Both arrays (n,) are relative to the value plus ``shift``, which is added before the logarithm.
-    The spread is a standard deviation.  The spread of a few runs is uncertain, so its square is
-    averaged with the square of the pooled spread.  A single run has only the pooled spread.  To
-    pool the spread, the spread of each row is clipped at three times the median, and then averaged
+    Both are arrays (n,).  The fit uses log(value + ``shift``), so both are relative to value +
+    ``shift``.  The spread is a standard deviation.  The spread of a few runs is uncertain, so its
+    square is averaged with the square of the pooled spread.  A single run has only the pooled spread.
+    To pool the spread, the spread of each row is clipped at three times the median, and then averaged
     over all rows.
     """
     size = [abs(p.value) + shift for p in points]
@@ -455,11 +456,11 @@ def rows_in_overload(data: Dataset, points: Sequence[Point]) -> list[bool]:
 def _fullest(
     data: Dataset, points: Sequence[Point], regimes: Sequence[str]
 ) -> dict[tuple[object, ...], dict[int, int]]:
-    """Choose the row with the load closest to capacity for each curve and payload; return its index.
+    """Choose the row with the load closest to capacity, for each curve and payload.
 
     It is the row of the greatest limited load, if this load is close to capacity or above it.
-    Otherwise it is the row of the unlimited load.  If there is no such row, it is the row of the
-    greatest limited load in both cases.
+    Otherwise it is the row of the unlimited load.  If there is no such row either, it is the row of
+    the greatest limited load.  The result maps each curve to a dict from payload [B] to row index.
     """
     best = _best(data)
 

@@ -77,9 +77,10 @@ class Process:
 
     @property
     def deviations(self) -> Floats:
-        """Leave-one-out standard deviation at each row, (n,).
+        """Leave-one-out standard deviation of the log time at each row, (n,).
 
-        Rows with equal payload, load and labels are left out together.
+        Log time is the natural logarithm of the time per frame, or of another metric.  Rows with
+        equal payload, load and labels are left out together.
         """
         found = 1.0 / np.diag(self.inverse)
         for rows in self.twins:
@@ -271,7 +272,11 @@ class ProtocolProcesses:
         return found
 
     def log_time(self, crosses: Sequence[Cross]) -> Floats:
-        """Predict the log time at n sites (payload, load and labels), given their covariances with each part's rows."""
+        """Predict the log time at n sites (payload, load and labels), (n,).
+
+        Log time is the natural logarithm of the time per frame, or of another metric; see `Quantity`.
+        ``crosses`` are the covariances of the sites with the rows of each part.
+        """
         return self._predicted(Process.log_time, crosses)
 
     def deviation(self, crosses: Sequence[Cross]) -> Floats:

@@ -357,10 +357,11 @@ class Refiner:
         return saturated(sender, payload, packet, memory, ahead, ratio, at_sender)
 
     def _own_range(self, curve: Curve, payload: Floats) -> tuple[Floats, Floats]:
-        """Relative distances of the stated low and high of rows from their values, interpolated at n payloads.
+        """Relative uncertainty that the rows of a curve state, interpolated at n payloads.
 
-        The result is low's distance (n,) and high's distance (n,).  Assumptions and rounding of a
-        source change neighbouring rows in the same way, so a fit does not average these errors out.
+        The result is two arrays (n,): (value − low) / value and (high − value) / value.  Low and high
+        show how far assumptions and rounding of the source may shift a row.  Neighbouring rows shift
+        in the same way, so a fit to many rows has this uncertainty too.
         """
         points = [self.data.points[row] for row in curve.rows.tolist()]
         ranges = [

@@ -534,8 +534,8 @@ def coarser(record: Record, digits: int) -> Record:
     line, known = HISTOGRAM.subn(reduced, record.line)
     if line.count(DIGITS) > known:
         raise RecordError(
-            f"run {record.run} has a histogram whose digits cannot be reduced: give the file that "
-            "icprobe wrote"
+            f"run {record.run} has a histogram in another form than icprobe writes, so its digits "
+            "cannot be reduced: give the file that icprobe wrote"
         )
     return record if line == record.line else record_of(line)
 

@@ -600,7 +600,10 @@ def slip_words(slip: Slip, metric: str, ratio: float) -> str:
 
 
 def hint(value: float, limit: float, metric: str) -> str:
-    """Write the end of an error message: the likeliest unit mistake of a value that exceeds a limit."""
+    """Write the end of an error message on a value above a limit: the likeliest unit mistake, such as ms for us.
+
+    If no typical mistake fits, the text advises to check unit and labels.
+    """
     ratio = value / limit
     slip = slip_of(ratio, family(metric))
     if slip is not None:

@@ -51,7 +51,7 @@ class Labels:
 
     @property
     def axes(self) -> tuple[Any, ...]:
-        """Values of the axes of a dataset, in the order of `AXES`."""
+        """Values of these labels on the axes of a dataset, in the order of `AXES`, such as protocol and load."""
         return tuple(getattr(self, name) for name in AXES)
 
     @property

@@ -37,7 +37,7 @@ class Printed:
         return max(self.high - self.value, self.value - self.low)
 
     def __mul__(self, other: Printed | float) -> Printed:
-        """Multiply by another printed number or an exact factor, by interval arithmetic."""
+        """Multiply by another number; low is the product of both lows, and high that of both highs."""
         by = other if isinstance(other, Printed) else Printed(other, other, other)
         return Printed(self.value * by.value, self.low * by.low, self.high * by.high)
 
@@ -88,7 +88,7 @@ def total_of(numbers: Sequence[Printed]) -> Printed:
 
 
 def exact(value: float) -> Printed:
-    """Make a printed number without a rounding error, such as a count."""
+    """Make a `Printed` number that was not rounded, such as a count: low and high equal the value."""
     return Printed(value, value, value)
 
 

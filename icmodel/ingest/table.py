@@ -78,7 +78,9 @@ class Column:
     def from_entry(cls, name: str, entry: object, place: str) -> Column:
         """Make a column from an entry of the user's mapping; the unit must suit the field."""
         if not isinstance(entry, Mapping) or not isinstance(entry.get("field"), str):
-            raise RecordError(f'{place} has no field: write field = "goodput_bps" and its unit')
+            raise RecordError(
+                f'{place} has no field: write one, such as field = "goodput_bps", and its unit'
+            )
         if unknown := sorted(set(entry) - {"field", "unit", "option", "of"}):
             raise RecordError(
                 f"{place} has the unknown key {unknown[0]!r}: use 'field', 'unit', 'option' or 'of'"

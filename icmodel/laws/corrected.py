@@ -156,10 +156,9 @@ def sent_and_received_rates(
 
 
 def reached(query: TableQuery, benchmarked: Floats) -> Floats:
-    """Widen the intervals of benchmarked goodputs [b/s] at core counts that were not measured, and limit the goodputs.
+    """Widen intervals of goodputs [b/s] from rows at another core count than requested; limit all to the wire's bound.
 
-    Value, low and high are limited to the bound of the wire.  They are on the axis ``ends`` of the array
-    ``benchmarked`` (tables, ends, n).
+    ``benchmarked`` has the shape (tables, ends, n); the axis ``ends`` holds value, low and high.
     """
     tables = [BEST] * len(benchmarked)
     found = widened(query, tables, benchmarked)

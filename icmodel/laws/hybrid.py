@@ -312,7 +312,7 @@ class Shared:
 
     @cached_property
     def goodput_errors(self) -> InterpolationErrors | None:
-        """Interpolation errors of goodput curves; ``None`` if fits give all these curves with their intervals."""
+        """Interpolation errors of goodput curves; ``None`` if fits give all curves and intervals, so none is needed."""
         draws_all = self.refiner.draws_all("goodput_bps")
         return None if draws_all else interpolation_errors(self.data, "goodput_bps")
 
@@ -506,11 +506,12 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
 def cpu_time_of_senders(
     query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow
 ) -> Floats:
-    """Compute processing time as :func:`cpu_time` does, but lower it if a sender sends less than requested.
+    """Compute processing time as :func:`cpu_time` does, but lower it for senders whose excess frames are lost.
 
-    A sender is busy only for the frames that it sends, so its processing time is frames × cost per frame (utilisation
-    law).  The cost per frame is that at the highest achieved load, but at least that of the unlimited run, in which the
-    host only sends.
+    If a request exceeds the capacity, :func:`cpu_time` returns the time of an unlimited sender.  But a sender of the
+    requested rate may send fewer frames: its processing time is frames × cost per frame (utilisation law).  The cost
+    per frame is that at the highest achieved load, but at least that of the unlimited run, in which the host only
+    sends.
     """
     value = cpu_time(query, metrics, load, flow)
     request, unlimited_loss = query.q.requested_goodput_bps, flow.unlimited_loss[VALUE]

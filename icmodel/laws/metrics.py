@@ -393,9 +393,10 @@ def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str
 
 
 def latency_note(query: TableQuery, flow: Flow, scenario: Scenario, instead: str) -> Iterator[str]:
-    """Write a note on the latency in overload.
+    """Yield a note on the latency if the receiving interface is overloaded, or the request is not achieved.
 
-    ``instead`` is the text of the note on a request that is not achieved; it names the runs that give the latency.
+    In the first case the latency is unknown.  In the second case, the note ends in the text ``instead``,
+    which names the runs from which the latency comes.
     """
     if latency_unknown(query, flow)[0]:
         yield f"{INTERFACE_OVERLOADED}: the latency is unknown"

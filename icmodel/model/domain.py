@@ -250,7 +250,10 @@ class Domains:
         return requested, self.nearest.take(place), ~(self.exact.take(place) & whole)
 
     def refused(self, protocol: Ints, limiting: Mapping[str, Floats]) -> Bools:
-        """Mask (n,) of refused questions, which break a rule or whose protocol has no rows."""
+        """Mask (n,) of refused questions.
+
+        A question is refused if its protocol has no rows, or if a parameter breaks a rule, such as too few switches.
+        """
         limits = {name: of_protocol(numbers, protocol) for name, numbers in self.limits.items()}
         domain = _Limits(**limits)
         refused = np.zeros(len(protocol), dtype=bool)

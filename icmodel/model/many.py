@@ -215,7 +215,8 @@ def broadcast(values: Mapping[str, object]) -> Broadcast:
         except ValueError as error:
             shapes = ", ".join(f"{name} {column.shape}" for name, column in plain.items())
             raise ScenarioError(
-                f"the parameters do not broadcast to one shape: {shapes}"
+                f"the parameters do not broadcast to one shape: {shapes}; give arrays of equal shape, "
+                "or single values"
             ) from error
         dims = ("point",) if len(shape) == 1 else tuple(f"dim_{k}" for k in range(len(shape)))
         return plain, dims, {}, shape
@@ -225,7 +226,8 @@ def broadcast(values: Mapping[str, object]) -> Broadcast:
         arrays = xr.align(*(xr.DataArray(v) for v in labelled.values()), join="exact", copy=False)
     except ValueError as error:
         raise ScenarioError(
-            "labelled arrays differ along a shared dimension: give them the same labels there"
+            f"the labelled arrays {', '.join(labelled)} have different labels along a dimension that "
+            "they share: give them the same labels there"
         ) from error
     if any(column.ndim for column in plain.values()):
         raise ScenarioError(

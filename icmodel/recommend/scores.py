@@ -69,7 +69,7 @@ COLUMNS = tuple(column.name for column in fields(Scores))
 
 
 def joined(parts: Sequence[Scores]) -> Scores:
-    """Join the scores of the designs of several networks."""
+    """Concatenate several `Scores`, each with the designs of one network."""
     return Scores(*(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS))
 
 

@@ -264,7 +264,7 @@ def streams(found: SystemPrediction) -> Iterator[Block]:
 
 
 def _flow_table(caption: str, named: Mapping[str, Streams], of: dict[str, str]) -> Table:
-    """Make a table of request, goodput, loss, bottleneck and verdict. A row has the worst values of its streams."""
+    """Make a table of request, goodput, loss, bottleneck and verdict: a row of worst values per group of streams."""
     rows = []
     for name, some in named.items():
         stream = some[0].stream
@@ -293,7 +293,7 @@ def _flow_table(caption: str, named: Mapping[str, Streams], of: dict[str, str]) 
 
 
 def _time_table(caption: str, named: Mapping[str, Streams]) -> Table:
-    """Make a table of latencies. A row has the worst latencies and the greatest bound of its streams."""
+    """Make a table of latencies: a row for each group of streams, with their worst latencies and greatest bound."""
     rows = []
     for name, some in named.items():
         bound = greatest_bound(some)

@@ -128,7 +128,7 @@ def _check_references(
     numbers: Mapping[str, Derivation],
     mistakes: Mistakes,
 ) -> None:
-    """Add a mistake for each limit of a use case that names a missing number of a stream, such as its period.
+    """Add a mistake for each requirement whose limit is a missing number of a stream, such as its period.
 
     The numbers of a stream are missing if use case and system give it different kinds of traffic source.
     """

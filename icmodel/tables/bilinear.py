@@ -422,7 +422,10 @@ class Cells(NamedTuple):
 
 
 def on_cells(curves: Sequence[Curve], knots: Floats) -> Cells:
-    """Evaluate curves on cells: the payload intervals between ``knots`` [B], which include every curve's payloads."""
+    """Divide curves into cells, the payload intervals between ``knots`` [B]; the result has a polynomial per cell.
+
+    The knots must include the payloads of all curves.
+    """
     left = left_knots(knots)
     payload = np.concatenate([curve.payload_bytes for curve in curves])
     last = np.cumsum([len(curve.payload_bytes) for curve in curves]) - 1

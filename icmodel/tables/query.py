@@ -442,7 +442,7 @@ class Frames:
         return self._column(4)
 
     def take(self, where: Ints) -> Frames:
-        """Select the frames of the questions at the given indices."""
+        """Return the `Frames` of a part of the questions, given by their indices."""
         return Frames(self.columns, where if self.place is None else self.place.take(where))
 
     def _column(self, index: int) -> Floats:

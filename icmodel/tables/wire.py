@@ -50,14 +50,14 @@ class Wire:
 
     @property
     def framing(self) -> AnyFraming | None:
-        """Framing of lone frames, which share no packets; ``None`` for a kind of link without theory.
+        """Framing of lone frames, which share no packets; ``None`` for a kind of link without theory and line rate.
 
         On Ethernet, every protocol except UDP and direct Ethernet has the framing of TCP.
 
         Raises
         ------
         DatasetError
-            If a link without theory has a line rate.
+            If there is no theory for the kind of link, but the dataset states a line rate.
         """
         link, mtu = self.link, self.link.mtu_bytes
         if link.kind == "ethernet":

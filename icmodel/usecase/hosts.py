@@ -73,7 +73,7 @@ class Interfaces:
 
 
 def _others(stream: str, load: Load) -> Load:
-    """Remove one stream of the given name from the load of an interface (number of streams by name)."""
+    """Copy the load of an interface (number of streams by name) without one stream of the given name."""
     others = {**load, stream: load[stream] - 1}
     return {name: n for name, n in others.items() if n}
 

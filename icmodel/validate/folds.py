@@ -309,11 +309,11 @@ def _first_packet(data: Dataset, point: Point, sizes: Sequence[int]) -> Pair | N
 
 
 def step(sizes: Sequence[int], values: Sequence[float]) -> Pair | None:
-    """Find the sharpest step of a curve, and return the two neighbouring payloads on both sides of it.
+    """Find the sharpest step of a curve, and return the two neighbouring payloads between which it lies.
 
-    All slopes are taken on log axes, between neighbouring payloads. The step is where the slope differs most from the
-    mean of the slopes to its left and to its right. The result is None if there are fewer than four payloads, or a
-    value is not positive.
+    All slopes are taken on log axes, between neighbouring payloads. At the step, the slope differs most from the mean
+    of the next slope to the left and the next slope to the right. The result is None if there are fewer than four
+    payloads, or a value is not positive.
     """
     if len(sizes) < FEWEST_SIZES or min(values) <= 0:
         return None

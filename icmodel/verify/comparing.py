@@ -251,7 +251,7 @@ def _results(passes: Sequence[Pass], stream: str) -> list[Result]:
 
 
 def _greatest_s(passes: Sequence[Pass], stream: str) -> float:
-    """Return the greatest latency of a stream in the given passes [s]; NaN if none was measured."""
+    """Return the greatest latency of a stream in some passes (runs of all streams) [s]; NaN if none was measured."""
     known = [result.get("latency_max_s") for result in _results(passes, stream)]
     return max((latency_s for latency_s in known if latency_s is not None), default=math.nan)
 

@@ -239,7 +239,10 @@ def _payloads(test: str, lines: Mapping[str, str]) -> Payloads | None:
 
 
 def _count(text: str, units: Mapping[str, int]) -> Printed | None:
-    """Read a size or count of qperf; it is exact if its unit has no prefix, or if the exact number follows."""
+    """Read a size such as ``1.25 GB``, or a count such as ``1.23 million``, with its rounding interval.
+
+    A number without prefix or ``million`` is exact. If an exact number in parentheses follows, that one is read.
+    """
     whole, match = _EXACT.search(text), _VALUE.fullmatch(text)
     if whole is not None:
         return exact(float(whole[1].replace(",", "")))

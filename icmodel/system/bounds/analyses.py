@@ -296,10 +296,10 @@ class PathAggregate:
     def arrival_for(self, flow: Flow) -> ArrivalCurve:
         """Arrival curve of the aggregate at its first queue if all packets of ``flow`` are released as late as possible.
 
-        Between source and first queue, each packet is delayed by 0 to ``release_jitter_s``. If all packets of ``flow``
-        have the greatest delay, the flow keeps the arrival curve of its source. An earlier release makes no packet
-        leave later. So a delay bound from this curve holds from the latest possible release of a packet until it
-        leaves.
+        Before the first queue, each packet is delayed by 0 to ``release_jitter_s``. If all packets of ``flow``
+        have the greatest delay, the flow keeps the arrival curve of its source. A packet that is released earlier
+        leaves no later. So the delay bound from this curve holds for every release, if the delay of a packet counts
+        from its latest possible release.
         """
         if flow.release_jitter_s <= 0.0:
             return self.arrival

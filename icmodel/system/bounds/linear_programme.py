@@ -249,10 +249,10 @@ class QueueDates:
             yield from self.before.upstream()
 
     def aggregates(self) -> Iterator[tuple[StageNumbers, Callable[[int, float], Terms]]]:
-        """Yield the sets of stages whose joint arrival curve limits their arrivals in the linear programme.
+        """Yield each set of stages whose arrivals a joint arrival curve limits in the linear programme, and a function.
 
-        A stage is the packets of some flows at one server. With each set comes a function of a date (point in time)
-        and a factor. It returns the constraint terms for the bits of the set that arrived by the date.
+        A stage is the packets of some flows at one server. The function returns the terms of a constraint for the bits
+        of the set that arrived by a date (point in time). Its arguments are the date and the terms' factor, 1 or -1.
         """
         for link, parts in self.entering.items():
             for hop, numbers in parts.items():

@@ -240,11 +240,11 @@ class Queue:
 
     @cached_property
     def longest_waits(self) -> list[list[tuple[float, float]]]:
-        """Points of the arrival curve whose bits wait long, as pairs of time [s] and bits [b].
+        """Points of the arrival curve with long waits, as pairs: a time [s], and the bits that arrive within it [b].
 
-        There is one list for each service curve. A point says how many bits arrive within a time. The first point is
-        the burst, at 0 s. If the service curve has one piece, a second point follows: the one whose last bit waits
-        longest. The longest wait is at least the wait of these points.
+        There is one list for each service curve. The first point is the burst, at 0 s. If the service curve has one
+        piece, a second point follows: the breakpoint of the arrival curve whose last bit waits longest. The longest
+        wait in the queue is at least the wait at each of these points.
         """
         points = self.arrival.breakpoints()
         return [
@@ -342,8 +342,8 @@ class StageArrivals:
     def of_stages(self, numbers: StageNumbers, of_interest: StageNumbers = _NONE) -> ArrivalCurve:
         """Joint arrival curve of several stages (packets of some flows at one server) of one queue.
 
-        ``of_interest`` holds the stages of the flow whose delay is bounded, if all other flows go first in its worst
-        case. At the previous servers, these stages do not count as cross traffic.
+        ``of_interest`` are the stages of the flow whose delay is bounded. They are given if all other flows go first in
+        its worst case. Then they do not delay other flows, and do not count as cross traffic at the previous servers.
         """
         return self._of_stages(numbers, of_interest, self._look_back)
 

@@ -110,7 +110,7 @@ class TokenBucketFlow:
 
 
 def plain_cable(here: str, there: str, rate_bps: float) -> Table:
-    """Table of a plain link between two nodes: no packet headers, as in network calculus."""
+    """Make the table of a system file for a link between two nodes without packet headers (interconnect ``plain``)."""
     return {"between": [here, there], "rate_bps": rate_bps, "interconnect": "plain"}
 
 

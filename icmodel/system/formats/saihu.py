@@ -168,7 +168,7 @@ def _pieces(
 
 
 def _add_switches(services: Services, node_of: Mapping[str, str], made: ImportedSystem) -> None:
-    """Add a switch for each node; its latency is the greatest latency of the node's servers."""
+    """Add a switch for each node; its latency is the greatest latency of the node's servers (sending ports)."""
     latencies: dict[str, float] = {}
     for name, (_, own) in services.items():
         node = node_of[name]

@@ -164,7 +164,7 @@ class AddedLatency:
 
     @cached_property
     def reasons(self) -> tuple[str, ...]:
-        """The added times in words, for the reason of a latency."""
+        """Times that were added to a latency, as texts for its reason, such as the wait in queues."""
         reasons = []
         if self.queues_s:
             where = max(self.queues_s, key=lambda port: self.queues_s[port])

@@ -108,9 +108,10 @@ def stream_goodput(
 def _by_dataset(
     index: int, rates: Throughput, stated: StatedTimes, buffers: Buffers
 ) -> tuple[dict[str, Estimate], Estimate]:
-    """Compute a stream's metrics from its dataset, and its goodput before buffers of a stated size drop frames.
+    """Compute a stream's metrics from its dataset; also return its goodput before stated buffers drop frames.
 
-    The dataset predicts the stream beside the other streams. Shared resources, then buffers, reduce this goodput.
+    The dataset predicts the stream beside the other streams. Its goodput is reduced first by shared resources, then
+    by frames lost in buffers of a stated size.
     """
     share, other_shares = rates.shares[index], rates.other_shares(index)
     own = {name: rates.beside.estimate(name, index) for name in rates.beside.metrics}
@@ -529,7 +530,7 @@ def arrival(
     overloaded: Sequence[Overload] = (),
     full_host: str = "",
 ) -> Arrival:
-    """Decide whether the data of a stream arrive.
+    """Decide whether a stream's data arrive as required: met, not met or undecided, with the reason.
 
     Parameters
     ----------
@@ -540,7 +541,7 @@ def arrival(
     overloaded : sequence of Overload
         Overloaded ports on the stream's path.
     full_host : str
-        Reason why a host of the stream surely has too few cores; empty otherwise.
+        Sentence on a host of the stream that surely has too few cores; empty if there is no such host.
     """
     late = next((overload.sentence(system) for overload in overloaded if overload.within_s), "")
     least_bps = stream.must_arrive_bps * (1 - SAME)

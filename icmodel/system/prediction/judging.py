@@ -93,7 +93,7 @@ def judge_stream(required: StreamRequirement, prediction: StreamPrediction) -> J
 
 
 def _no_better_than(verdict: Verdict, outcome: str, why: str) -> Verdict:
-    """Give a verdict the outcome ``outcome`` and the reason ``why``, if this outcome is worse than its own."""
+    """Lower a verdict to the outcome ``outcome``, for the reason ``why``; a verdict that is no better stays."""
     if verdict.outcome == NOT_MET or outcome == MET or verdict.outcome == outcome:
         return verdict
     return replace(verdict, outcome=outcome, why=why)

@@ -210,11 +210,11 @@ def _joint_factor(more: Sequence[float], less: Sequence[float]) -> float:
 def latencies_by_theory(
     stream: Stream, path: PathTimes, added: AddedLatency, why: str
 ) -> dict[str, Estimate]:
-    """Latencies of a stream without a dataset: at least the frame times by theory; hosts may add any time.
+    """Latencies of a stream without a dataset: the low is the time of a frame by theory, the high is infinite.
 
-    The mean depends on how frames are sent. If they are sent one by one, it counts all frames of a message, of which
-    the last may be shorter. If all frames of a message are sent at once, it is the latency of the first frame, a full
-    frame.
+    The hosts may add any time. The mean depends on how frames are sent. If they are sent one by one, it is the mean
+    over all frames of a message, of which the last may be shorter. If all frames of a message are sent at once, it is
+    the latency of the first frame, a full frame.
 
     Parameters
     ----------

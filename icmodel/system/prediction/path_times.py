@@ -311,10 +311,10 @@ class _Path:
 
     @property
     def behind_bytes(self) -> float:
-        """Payload of a message behind its first frame [B], counted in full frames that take the same time on the lines.
+        """Payload of full frames that take as long on the lines as the rest of a message behind its first frame [B].
 
-        It exceeds the real payload if the last frame is short: this frame takes more time per byte, since it has all
-        its headers, and at least the minimum size of a packet.
+        It exceeds the payload of this rest if the last frame is short: that frame takes more time per byte, since it
+        has all its headers, and at least the minimum size of a packet.
         """
         left = max(self.message_bytes - self.payload_bytes, 0.0)
         if not left:

@@ -385,8 +385,14 @@ def longest_closed_s(port: Port, stream: Stream) -> float:
 class _Waits(NamedTuple):
     """Waits of streams at ports, arrays (crossings,); a crossing is one stream at one port.
 
-    The arrays are the mean [s], the variance [s²], the time spent on sending other streams meanwhile [s], and the delay
-    by empty token buckets [s].
+    Parameters
+    ----------
+    mean_s, variance_s2 : arrays
+        Mean [s] and variance [s²] of the wait.
+    meanwhile_s : array
+        Time in which the port sends other streams while the packets of the stream's own frame arrive [s].
+    bucket_s : array
+        Part of the mean for which an empty token bucket delays the packets [s].
     """
 
     mean_s: Floats

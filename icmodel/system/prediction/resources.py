@@ -147,11 +147,12 @@ class SharedResources:
         )
 
     def excess_of_others(self, allocation: Allocation) -> dict[tuple[str, int], float]:
-        """Excess load of a port's overloaded classes, as a fraction of the load of each stream of the other classes.
+        """Greatest loss of streams that share a port's stated buffer with overloaded priority classes, as a fraction.
 
-        The fraction is the greatest loss of the stream, if it alone loses the excess. The excess of a class is its load
-        beyond the load available to it. The excesses of all classes that share the port's stated buffer add up. The
-        interface behind a port counts as part of the port, since frames wait at the port for the interface.
+        The loss is greatest if one stream loses all excess of these classes. So the result is the excess divided by the
+        load of the stream. The excess of a class is its load beyond the load available to it; the excesses of all
+        overloaded classes add up. The interface behind a port counts as part of the port, since frames wait at the port
+        for the interface.
 
         The keys of the result are pairs of the port's name and the index of the stream. Streams of overloaded classes
         are left out, since their shares include the loss.

@@ -193,7 +193,7 @@ class StatedTimes:
         latencies : mapping
             Latencies from the dataset [s].
         network_s : float
-            Least part of the latencies from the dataset that the network causes [s], not the hosts.
+            Least time that the network adds to the latencies from the dataset [s]; the rest is the time of the hosts.
         """
         found = dict(latencies)
         for name, one in latencies.items():

@@ -34,7 +34,7 @@ def stated_windows(
 
     A round trip is the time of a frame and of its acknowledgement, without queues. The acknowledgement is assumed to
     take as long as the frame. The time of a frame is the dataset's latency at one frame per second. Without a dataset,
-    it is the least time by theory. The greatest latency that devices state is added.
+    it is the least time by theory. The greatest latencies that devices state are added to the time of the frame.
     """
     streams = [times.stream for times in stated]
     bits = np.array(
@@ -105,7 +105,7 @@ class StreamWindow:
 
     @property
     def holds_frame(self) -> bool:
-        """Whether the window holds one frame."""
+        """Whether the window is at least as large as the payload of one frame."""
         return self.size_bytes >= self.stream.payload_bytes
 
     @property

@@ -281,7 +281,8 @@ def _on_the_wire(
     """Mean [s] and mean square [s²] of the time for which a less urgent packet still occupies the wire.
 
     The time counts from the arrival of a frame of each entry (stream at a port) with an index in ``here``; it is 0 if
-    no such packet is on the wire. ``load_before`` is the load of streams with the entry's priority or a higher one.
+    no such packet is on the wire. ``load_before`` is the load of streams with the entry's priority or a higher one;
+    less urgent streams occupy the wire only for the part of time that it leaves.
     """
     left, mean, square = 1 - load_before, np.zeros(len(here)), np.zeros(len(here))
     for lower in np.unique(at.priority[at.priority < priority])[::-1]:
