@@ -440,7 +440,7 @@ def test_empty_cells_come_first_and_unlimited_last() -> None:
     rows = [row(payload_bytes="64", load_bps=load) for load in loads]
     assert read(*rows) == [None, 0, 9, 10, 1e9, math.inf]
     for k in range(1, len(rows)):
-        with pytest.raises(DatasetError, match=f"line {k + 2}: rows must be sorted"):
+        with pytest.raises(DatasetError, match=f"line {k + 2}: the row belongs above"):
             read(*rows[: k - 1], rows[k], rows[k - 1], *rows[k + 1 :])
 
 
