@@ -133,7 +133,7 @@ class Document(BaseModel):
     @classmethod
     @cache
     def text_spellings(cls) -> Mapping[str, str]:
-        """Map the keys of texts with units, such as ``within``, to the names of their fields, such as ``within_s``."""
+        """Map the key that takes a text with a unit (``within = "2 ms"``) to its field in SI units (``within_s``)."""
         fields = {name: quantity_kind(name) for name in cls.model_fields}
         return {name.removesuffix(f"_{kind}"): name for name, kind in fields.items() if kind}
 
@@ -383,10 +383,10 @@ class TomlFiles:
         return SourceFile(shown, hashlib.sha256(text.encode()).hexdigest())
 
     def argument(self, name: str, file: SourceFile | None) -> str:
-        """Return the name of a file as it is written in a command line, such as ``imaging`` or ``own.toml``.
+        """Return the argument that names a document in a command line, such as ``imaging`` or ``own.toml``.
 
-        If ``file`` is None, the name is not known. Then ``name``, the value of the key ``name`` in the text, is used,
-        with ``.toml`` unless a bundled file has this name.
+        It is the name of ``file``. If ``file`` is None, it is ``name``, the value of the document's key ``name``. Then
+        ``.toml`` is appended, unless a bundled file has this name.
         """
         if file is not None:
             return file.name

@@ -119,7 +119,7 @@ VERDICT_COLUMNS = ("requirement", "metric", "#predicted", "#interval", "basis", 
 
 
 def verdict_cells(verdict: Verdict, where: str = "") -> tuple[str | Coloured, ...]:
-    """Return a verdict as the cells of a table row for people; ``where`` is the stream or the device."""
+    """Return the cells of a verdict's row in a printed table; ``where`` is the name of the stream or of the device."""
     need, found = verdict.requirement, verdict.estimate
     limit = f"{need.sign} {quantity(need.metric, need.limit)}"
     name = f"{need.name}, {where}" if where else need.name

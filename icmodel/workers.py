@@ -124,7 +124,7 @@ class Pool:
     def _answers(
         self, start: Callable[[Item], Answering], items: Iterable[Item]
     ) -> Iterator[Answer]:
-        """Start up to ``ahead`` items at a time, and yield their answers in order."""
+        """Let workers compute the answers to up to ``ahead`` items at a time, and yield the answers in order."""
         waiting: deque[Answering] = deque()
         for item in items:
             waiting.append(start(item))

@@ -197,7 +197,7 @@ class Progress:
 
     @property
     def error(self) -> float:
-        """Greatest of all metrics' median errors, which is compared with the target error."""
+        """Median prediction error of the worst metric; the calibration ends when it reaches the target error."""
         return worst(self.scores)
 
 

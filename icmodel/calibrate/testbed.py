@@ -88,9 +88,9 @@ class Hosts:
         self._responder: subprocess.Popen[bytes] | None = None
 
     def measure(self, run: Run, repeat: int) -> Record | Refused:
-        """Measure a run once with icprobe, and return its record or a refusal.
+        """Measure a run once with icprobe, and return its record, or `Refused` if icprobe cannot measure the run.
 
-        It is a refusal if icprobe on host A exits with the code for refused runs while icprobe on host B still runs.
+        icprobe on host A then exits with the code for refused runs, while icprobe on host B still runs.
         """
         done = run_to_end(self._pair.run_command((*run.words(), *self._times)), self._longest_s)
         if done.returncode == REFUSED and self._responder and self._responder.poll() is None:

@@ -129,7 +129,9 @@ def dataset_in_memory(
     points: Sequence[Point],
     held_out: Mapping[str, Sequence[Point]] | None = None,
 ) -> Dataset:
-    """Make the dataset that `write_dataset` would write into a folder, without its held-out runs.
+    """Make a dataset in memory, equal to one written by `write_dataset` and loaded, but without its held-out runs.
+
+    Nothing is written; ``folder`` is only the dataset's path.
 
     Raises
     ------

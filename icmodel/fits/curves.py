@@ -96,9 +96,9 @@ class _Curve:
 
 
 def _left_out(curves: Sequence[_Curve], log_time: Floats) -> Floats:
-    """Leave-one-out error of each method of `METHODS` at each row, (methods, rows).
+    """Leave-one-out errors of interpolation: an array (methods, rows), with the methods of `METHODS`.
 
-    A row is predicted from the other points of its curve.  Curves of equal length are computed
+    Each row is predicted from the other points of its curve.  Curves of equal length are computed
     together, which is ten times as fast.
     """
     found = np.full((len(METHODS), len(log_time)), np.nan)

@@ -85,12 +85,13 @@ class Fits:
         return self._values[key]
 
     def flowing(self, metric: str, where: Sites) -> Sites:
-        """Copy the sites (payload, load and labels) of a metric with their throughput, from the fitted goodput.
+        """Add the throughput, predicted by the fit of the goodput, to the sites at which a metric is fitted.
 
-        The sites of the goodput itself stay unchanged.  For other rates (b/s or 1/s), the
-        throughput is set to 0 (unknown) where the hosts are at their limit: it is nearly the rate
-        itself there, and a rate must not be predicted from itself.  Packet rates keep the
-        throughput, since they are fitted as multiples of a theoretical rate.
+        A site is a combination of payload, load and labels.  The sites of the goodput itself are
+        returned unchanged.  For other rates (b/s or 1/s), the throughput is set to 0 (unknown) where the
+        hosts are at their limit: it is nearly the rate itself there, and a rate must not be predicted
+        from itself.  Packet rates keep the throughput, since they are fitted as multiples of a
+        theoretical rate.
         """
         if metric == "goodput_bps":
             return where

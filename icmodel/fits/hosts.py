@@ -477,13 +477,13 @@ def level_of(ahead: Floats) -> Floats:
 
 
 def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
-    """Estimate the memory of send buffers on the dataset's own wire [B], from unlimited rows.
+    """Estimate the memory of send buffers on the dataset's own wire [B], from rows at unlimited load.
 
-    In such a row, latency × goodput is the amount of data on the way.  Without the frames outside the
-    buffers, it is the content of the buffers, which gives an estimate of their memory.  If hosts are not
-    faster than the wire, they do not fill the buffers, and the estimate is too small.  So the result is
-    the greatest estimate of all rows, or the documented size if this is larger.  ``packet_bytes`` is the
-    payload of one packet.
+    In such a row, latency × goodput is the amount of data under way.  Most of it is in the send
+    buffers; the frames elsewhere are subtracted.  This content of the buffers gives an estimate of their
+    memory.  The estimate is too small if the hosts are not faster than the wire, since they then do not
+    fill the buffers.  So the result is the greatest estimate of all rows, or the documented size if this
+    is larger.  ``packet_bytes`` is the payload of one packet, without headers.
     """
     sender = SENDERS[protocol]
     goodput = {_row_key(p): p.value for p in data.of_metric("goodput_bps")}

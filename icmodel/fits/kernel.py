@@ -55,17 +55,17 @@ LABEL_DISTANCE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """Distances of sites (left) from other sites (right), from which a kernel computes covariances.
+    """Distances between two sets of sites, left and right, from which a kernel computes covariances.
 
-    A site is a combination of payload, load and labels.  The arrays are matrices (left, right) with a
-    number for each pair of sites, or vectors (pairs,) of some pairs.
+    A site is a combination of payload, load and labels.  If not stated otherwise, each array is a
+    matrix (left, right) for all pairs of sites, or a vector (pairs,) for selected pairs.
 
     Parameters
     ----------
     payload, broken : array (left, distinct) or (distinct,)
-        Differences, with sign, in octaves of payload and in packets per frame (counted up to 2).
-        Right sites with equal payload and packets share a column.  A kernel adds both differences with
-        weights before it squares the sum.
+        Differences, with sign: of the payloads in octaves, and of the packets per frame (counted up to
+        2).  Right sites with equal payload and packets share a column.  A kernel squares a weighted sum
+        of both differences.
     column : array (right,) or (pairs,)
         Index of each right site, or of each pair, in the last axis of ``payload`` and ``broken``.
     offered, throughput : array

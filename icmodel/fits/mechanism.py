@@ -62,11 +62,11 @@ class FrameCosts(NamedTuple):
 
 
 class QueueCosts(NamedTuple):
-    """Costs of a cost model of the kind ``queue``: as ``costs``, plus times to wait in a queue or buffer.
+    """Costs of a cost model of the kind ``queue``: those of the kind ``costs``, plus waits in a queue or buffer.
 
     Each frame ahead in the queue adds ``per_queued_frame`` [s], and ``per_queued_byte`` [s/B] for each
-    of its bytes.  A stream at its limit fills a buffer, and adds the time to drain it.  Its content is
-    ``buffer_frames`` plus ``buffer_bytes`` [B].
+    of its bytes.  A stream at its limit also fills a buffer, so the time to drain the full buffer is
+    added.  The full buffer holds ``buffer_frames`` frames and ``buffer_bytes`` further bytes.
     """
 
     per_frame: float

@@ -87,7 +87,11 @@ class Quantity:
         return np.asarray(-logs if self.kind == PER_FRAME else logs)
 
     def value(self, log_time: Floats, payload_bytes: Floats) -> Floats:
-        """Convert log times (n,) back to values of the metric: the inverse of :meth:`log_time`."""
+        """Convert fitted logarithms (n,) back to values of the metric in SI units, (n,).
+
+        ``log_time`` is the natural log of the time per frame [s] for a rate, and of the value for any
+        other metric; see :meth:`log_time`.
+        """
         if self.kind == PER_BIT:
             logs = np.log(8 * payload_bytes) - log_time
         else:
@@ -102,10 +106,12 @@ class Quantity:
 
 
 def quantity(metric: str, values: Floats) -> Quantity:
-    """Choose the conversion of a metric's values to log time: the logarithm of the time per frame, or of the value.
+    """Choose how a metric's values are converted to the logarithms that are fitted.
 
-    The metric's name decides whether it is converted as a rate.  The shift added before the
-    logarithm is 0 if all known ``values`` are above 0, unless `SHIFTS` gives a shift for the name.
+    A metric whose name ends like a rate (``_bps`` or ``_per_s``) is fitted as the log of the time per
+    frame [s], any other as the log of its value.  The logarithm is that of value + shift, since values
+    can be 0.  `SHIFTS` gives the shift for some names.  Otherwise it is 0 if all ``values`` are above 0,
+    and a small fraction of their median if not.
     """
     kind = DIRECT
     if metric.endswith("_bps"):
@@ -215,9 +221,10 @@ def _by_labels(labels: NDArray[np.str_]) -> dict[Label, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Measured rows of one metric, with arrays (n,) of values and of relative variances.
+    """Measured rows of one metric: n sites (payload, load and labels), and arrays (n,) of their numbers.
 
-    ``variance`` is the relative variance of each row's mean; it is 0 if not stated.
+    ``values`` are the measured values.  ``variance`` is the relative variance of each row's mean: the
+    variance divided by the square of the value.  It is 0 if not stated.
     """
 
     sites: Sites

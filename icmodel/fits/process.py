@@ -90,8 +90,8 @@ class Process:
     def covariance(self, modelled: Modelled, distances: Distances) -> Floats:
         """Covariance of m sites (payload, load and labels) with the n rows of this process, (m, n).
 
-        The unit is ``scale``².  ``modelled`` is the cost model's prediction at the sites.
-        ``distances`` are the distances of the sites from the rows.
+        The result is a multiple of the process's variance, ``scale``².  ``modelled`` is the cost model's
+        prediction at the sites, and ``distances`` are those of the sites from the rows.
         """
         return Covariance(self.kernel, distances, modelled.shares @ self.shares.T).values
 
@@ -185,10 +185,10 @@ class Part:
 
 
 class Cross(NamedTuple):
-    """Covariance of sites with the rows of one part, such as a protocol, which predicts these sites.
+    """Covariance between sites to predict and the measured rows from which they are predicted.
 
-    A site is a point of payload, load and labels.  Processes with equal cost models, parts and
-    kernels share this object.
+    A site is a point of payload, load and labels.  Rows and sites belong to one part of a fit, such as
+    a protocol.  Gaussian processes with equal cost models, parts and kernels share this object.
 
     Parameters
     ----------

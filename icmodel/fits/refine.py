@@ -264,10 +264,12 @@ class Refiner:
         payload: Floats,
         log_times: tuple[Floats, Floats],
     ) -> Floats:
-        """Convert log times and half-widths of a fit to value, low and high of the metric, (3, n).
+        """Convert the logarithms that a fit predicts to value, low and high of the metric, (3, n).
 
-        The interval is wider than that of the fit: it covers the low and high that the rows state, and
-        the deviation between measurement sessions.
+        ``log_times`` has two arrays (n,): the predicted natural logarithm, and the half-width of its
+        interval.  For a rate, it is the log of the time per frame; for other metrics, that of the value.
+        The result's interval is wider than that of the fit: it covers the low and high that the rows
+        state, and the deviation between measurement sessions.
         """
         log_time, half = log_times
         measure = fitted.quantity
@@ -288,9 +290,9 @@ class Refiner:
     def _on_other_hosts(
         self, metric: str, curve: Curve, payload: Floats, ends: Floats, where: Where
     ) -> Floats:
-        """Scale a curve from the dataset's hosts to the other hosts, for which this refiner was made.
+        """Scale a curve, fitted on the dataset's hosts, to the requested other hosts (`hosts`).
 
-        ``ends`` (3, n) holds value, low and high of the curve at n payloads.
+        ``ends`` (3, n) holds value, low and high of the curve at n payloads; so does the result.
         """
         assert self.hosts is not None
         times = self._frame_times(self._label(curve, UNLIMITED, where), payload)

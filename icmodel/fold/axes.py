@@ -219,8 +219,8 @@ def column_name(record: Record, name: str) -> str:
     column = re.sub(r"[^a-z0-9_]+", "_", name.lower()).strip("_")
     if not column or column in (*AXES, *REST, RUN):
         raise RecordError(
-            f"run {record.run} has the option {name!r}, which cannot be a column of its own: give "
-            "the label another name"
+            f"run {record.run} has the label {name!r}, which cannot be a column of its own in points.csv: "
+            "give the label a name with a letter or digit that is not a column yet"
         )
     return column
 

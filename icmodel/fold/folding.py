@@ -151,7 +151,7 @@ def fold(
 
 
 def why_apart(record: Record, most_steal: float | None) -> str:
-    """Reason why a run cannot be used for the rows of its point; empty if it can.
+    """Reason why a run does not count in the dataset rows of its measuring point; empty if it counts.
 
     Parameters
     ----------

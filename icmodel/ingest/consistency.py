@@ -576,10 +576,11 @@ def slip_of(ratio: float, metric_family: str) -> Slip | None:
 
 
 def is_rare_trip(metric: str, ratio: float) -> bool:
-    """Whether a latency that is wrong by a factor of 2 deviates in the unusual direction.
+    """Whether a latency that is wrong by a factor of 2 is not explained by confusing half and whole round trips.
 
-    Usually, half and whole round trips were confused. Then a latency labelled as half a round trip or as one-way is too
-    long, and one labelled as a whole round trip is too short. ``ratio`` is the latency divided by the expected latency.
+    This confusion is the usual mistake. It makes a latency labelled as one-way or as half a round trip too long, and
+    one labelled as a whole round trip too short. True is returned for the opposite deviation. ``ratio`` is the latency
+    divided by the expected latency.
     """
     return (ratio > 1) is not _is_half(metric)
 

@@ -200,7 +200,7 @@ class Payloads(NamedTuple):
     counts: str
 
     def fits(self, payload_bytes: int) -> bool:
-        """Whether a payload is within this range."""
+        """Whether a payload [B] is within this range of possible payloads."""
         return self.low <= payload_bytes <= self.high
 
     @property

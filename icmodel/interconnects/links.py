@@ -98,7 +98,10 @@ class MeasuredLink:
 
 
 def measured_links(data: Dataset) -> Iterator[MeasuredLink]:
-    """Yield every link on which a dataset was measured; each link after the first belongs to a value of an option."""
+    """Yield every link on which a dataset was measured.
+
+    The first is the link at the default options. Each other one is the link at another value of an option axis.
+    """
     chosen: list[dict[str, str]] = [{}]
     chosen += [
         {axis: value} for axis, value in data.fabrics if value != data.option_defaults.get(axis)

@@ -467,7 +467,7 @@ def class_of(row: Row) -> str:
 
 
 def _goodputs(source: Source) -> list[Finding]:
-    """Return the findings (judged requirements) of a source that limit a goodput."""
+    """Return how a source (a dataset, or theory) judges the requirements on goodput; limits of 0 are left out."""
     return [
         finding
         for finding in source.result.findings

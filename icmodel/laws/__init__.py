@@ -83,7 +83,7 @@ class Law(NamedTuple):
 
 
 class Overload(NamedTuple):
-    """Law for requests in overload; ``applies`` returns a mask (n,) that marks these requests."""
+    """Formulas (law) for requests above the capacity; ``applies`` returns a mask (n,) that marks these requests."""
 
     law: Law
     applies: Callable[[TableQuery, TableQuery, Flow], Bools]

@@ -260,7 +260,7 @@ def packets_per_s(
 
 
 def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limit: bool) -> Floats:
-    """Compute packets per second as :func:`packets_per_s` does, for requests that all have measured rows."""
+    """Compute packets per second, like :func:`packets_per_s`; every request needs measured rows."""
     q, tables = query.q, [MULTIPLE + metric for metric in metrics]
     own, least, bits = q.frames.packets, q.frames.least_packets, 8 * q.payload_bytes
     # A lossy sender is limited only by its own capacity.  Any other sender is also limited by its share.

@@ -163,14 +163,14 @@ def loss_lowers_goodput(query: TableQuery, flow: Flow) -> Bools:
 
 
 def latency_unknown(query: TableQuery, flow: Flow) -> Bools:
-    """Mark the requests (n,) whose latency is unknown, since several senders overload the receiving interface.
+    """Mask (n,) of the requests whose latency is unknown, since several senders overload the receiving interface.
 
-    A queue forms there that no benchmark of a single sender contains.  There are two cases:
+    The overload causes a queue, which benchmarks of a single sender do not show.  A request is marked in two cases:
 
-    - The stream's share is less than the goodput that it reaches alone.
-    - The senders together request more than the line carries, even if this stream gets its request.  The stream counts
-      at most with the rate that it sends alone.  The headers of the other senders are unknown, so their load is taken
-      as ``other_goodput_bps / line_rate_bps`` of the line.
+    - The stream gets less goodput than it would get without the other senders.
+    - All senders together request more than the line carries, even if this stream gets its request.  The stream's own
+      load is at most the rate that it sends alone.  The load of the others is ``other_goodput_bps / line_rate_bps``,
+      without headers, since their headers are unknown.
     """
     q, capacity_bps = query.q, flow.capacity_bps[VALUE]
     line_rate_bps = query.tables.link.line_rate_bps

@@ -112,7 +112,7 @@ def law(data: Dataset, fitting: Fitting) -> Law:
     refiner = Refiner(Fits(data, carrier, fitting.watch, kept, fitting.constants))
 
     def keeping(prepare: Preparing) -> Preparing:
-        """Wrap a function that prepares tables, so that its fits are saved afterwards."""
+        """Wrap a function that prepares look-up tables: after each call, all fits made so far are saved."""
 
         def prepare_and_save(request: TableRequest) -> Prepared | None:
             found = prepare(request)
@@ -293,7 +293,7 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """Rows and payloads from which all look-up tables of a request are made: the normal tables, and those for overload.
+    """Rows and payloads shared by the two sets of look-up tables of a request: the normal ones, and those for overload.
 
     ``request`` asks for all metrics of a prediction.  ``found`` maps each protocol to the dataset rows that a
     prediction uses.  ``knots`` are the payloads [B] at which every curve gets a point.
@@ -592,9 +592,9 @@ def overload_notes(
 def slower_notes(
     query: TableQuery, flow: Flow, scenario: Scenario, needed: Mapping[str, float]
 ) -> Iterator[str]:
-    """Write the notes on a prediction for a slower wire, for a single request.
+    """Yield the notes on the prediction of a single request for a link slower than the dataset's.
 
-    For a saturated stream, a note states that the sizes of the sender's buffers are assumed.
+    One note is only for saturated streams: the sizes of the sender's buffers are assumed.
     """
     yield from notes(query, flow, scenario, needed)
     if scenario.protocol in SENDERS and flow.saturated[VALUE][0]:

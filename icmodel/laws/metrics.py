@@ -69,9 +69,10 @@ A demand is the utilisation of the requested cores that a stream needs.  It may 
 
 
 def predicted(own: Collection[str]) -> tuple[str, ...]:
-    """Names of all metrics in a prediction: first those of every prediction, then further metrics from ``own``.
+    """Names of all metrics in a dataset's predictions, in order.
 
-    ``own`` are the metrics that have a table.
+    First come the metrics that every prediction has (`ALWAYS`), then the other names of ``own``, sorted. ``own`` are
+    the metrics with a look-up table in this dataset.
     """
     return (*ALWAYS, *sorted(name for name in own if name not in ALWAYS))
 
@@ -316,7 +317,7 @@ def weakest(*rules: tuple[Bools, int]) -> Codes:
 
 
 def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
-    """Find the weakest basis (kind of evidence) that follows from added switches or another core count.
+    """Find the basis (kind of evidence) that numbers get if switches were added or the core count was not measured.
 
     A latency over more switches than measured is ``stated``.  A utilisation scaled to another core count is
     ``derived``.  At a core count without measured goodput, every number is ``extrapolated``.  The result (tables, n)

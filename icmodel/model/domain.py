@@ -318,10 +318,11 @@ class Placer:
 
     @cached_property
     def dense(self) -> Floats:
-        """Theory of frames for all payloads from 0 B to ``width`` - 1 B: array (5, protocols × ``width``).
+        """Table of theoretical numbers of a frame, such as its wire time: array (5, protocols × ``width``).
 
-        The first axis has the columns of `Frames`, such as the wire time. The second has all payloads of the first
-        protocol, then of the second, and so on. No question has a payload of 0 B; its column repeats that of 1 B.
+        The first axis has the five fields of `Frames`. The second axis has the payloads from 0 B to ``width`` - 1 B for
+        the first protocol, then for the second, and so on. No question has a payload of 0 B, so the numbers for 0 B
+        are those for 1 B.
         """
         count = len(self.tables.wires)
         payload = np.tile(np.arange(self.width, dtype=float), count)

@@ -52,7 +52,10 @@ def prediction(scenario: Scenario, variant: str, answer: Answered) -> Prediction
 
 
 class Explanation:
-    """Explanation of the predicted numbers of one question; each part is computed when it is first read."""
+    """Explanation of the predicted numbers of one question: their evidence, terms and bounds.
+
+    Each property is computed when it is first read.
+    """
 
     def __init__(self, scenario: Scenario, variant: str, answer: Answered) -> None:
         self.scenario, self.variant, self.answer = scenario, variant, answer

@@ -61,7 +61,7 @@ class DatasetOptions:
     default_variant: str | None = option_field("NAME", "Default variant of the model.", BEST)
 
     def link(self) -> Interconnect | None:
-        """Return the link of the options (kind, line rate, MTU), or None without such options."""
+        """Return the link that the command's options state (kind, line rate, MTU), or None if they state none of these."""
         if self.interconnect is None and self.line_rate is None and self.mtu is None:
             return None
         if self.interconnect is not None and self.interconnect not in LINK_KINDS:

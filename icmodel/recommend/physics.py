@@ -57,10 +57,10 @@ class TooLate:
         return self.bits / self.rate_bps + self.cable_s
 
     def sentences(self) -> tuple[str, ...]:
-        """Return the calculation as one or two sentences.
+        """Return as text why the requirement cannot be met: the rate that the messages need, and that of the link.
 
-        The last sentence is about the messages through this port. If the group also has messages through other ports, a
-        first sentence gives the rate that one link for all messages would need.
+        The last sentence is about the messages through one port. If the group of streams also sends through other
+        ports, a sentence before it gives the rate that one link for all messages would need.
         """
         limit, rate = units.format_seconds(self.limit_s), units.format_bps(self.rate_bps)
         cable = f"{units.format_metres(self.cable_m)} of cable take {units.format_seconds(self.cable_s, 4)} of this time"
@@ -134,9 +134,10 @@ def too_late(system: System) -> tuple[TooLate, ...]:
 
 
 def too_late_everywhere(systems: Iterable[System]) -> tuple[TooLate, ...]:
-    """Find the latency requirements that `too_late` finds in every one of several systems, sorted by name.
+    """Find the latency requirements that none of several systems can meet, whatever the options of their streams.
 
-    The systems are variants of one network. Each requirement is described for the system with the least delay.
+    The systems are variants of one network. Each requirement is returned with the numbers of the system that comes
+    nearest to it: the one with the least delay. The requirements are sorted by name.
     """
     late = [too_late(system) for system in systems]
     names = set.intersection(*({one.requirement for one in some} for some in late))

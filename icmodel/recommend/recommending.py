@@ -240,12 +240,16 @@ class Checks:
         )
 
     def predict_front(self, left: Ints, verdict: str, most: int) -> int:
-        """Predict in full the designs on a Pareto front, and return how many of the front were not predicted.
+        """Predict in full the designs on the Pareto front of ``left``, an array of indices of designs.
 
-        ``left`` has the indices of the designs that are left in the search. Up to ``most`` designs on their Pareto
-        front are predicted. Predicted designs with a worse verdict than ``verdict`` are dropped, and the front of the
-        other designs is predicted in the same way. This repeats until no design is dropped, or until ``most`` + `TRIES`
-        designs were predicted over all fronts. The returned number is that of the last front.
+        At most ``most`` designs of the front are predicted. Predicted designs with a worse verdict than ``verdict`` are
+        dropped, and the front of the remaining designs is predicted in the same way. This repeats until no design is
+        dropped, or until ``most`` + `TRIES` designs were predicted over all fronts.
+
+        Returns
+        -------
+        int
+            Number of designs on the last front that were not predicted in full.
         """
         objectives = rounded(self.space.scores.objectives)
         tries = most + TRIES

@@ -83,14 +83,14 @@ def ordered(scores: Scores) -> Scores:
 
 
 def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Scores:
-    """Score all designs of a network: every combination of the variants of its tables of streams.
+    """Score all designs of a network. A design has one variant of each ``[[streams]]`` table of the system file.
 
     Parameters
     ----------
     number : int
-        Index of the network.
+        Index of the network among all networks of the search; it is stored in the scores.
     tables : sequence of TableLoads
-        For each ``[[streams]]`` table of the system file, the scores of its variants.
+        For each ``[[streams]]`` table, the loads and outcomes of its variants.
     """
     system = network.system
     sizes = [len(table.variants) for table in tables]

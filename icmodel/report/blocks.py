@@ -293,7 +293,10 @@ Sections = Iterable[tuple[str, str, Iterable[Block]]]
 def page_json(
     title: str, question: str, basis: str, answer: Conclusion | None, sections: Sections
 ) -> dict[str, Any]:
-    """Return a report page as JSON. If ``answer`` is None, the outcome and the sentence are empty."""
+    """Return a report page as JSON.
+
+    ``answer`` is the conclusion of the page: an outcome, such as met, and a sentence. If it is None, both are empty.
+    """
     answer = answer or Conclusion("", "", ())
     return {
         "title": title,

@@ -209,8 +209,8 @@ def _scenario_at(base: Scenario, over: str, x: float) -> Scenario:
 def answering_rows(model: Model, scenario: Scenario) -> Rows:
     """Return the dataset rows from which a scenario is predicted.
 
-    If they have other options than the scenario, the field ``substituted`` of the result states the reason. Otherwise,
-    the field is empty.
+    If the dataset has no rows at the scenario's options, rows at other options are returned. The result's field
+    ``substituted`` then states the reason; otherwise it is empty.
     """
     return model.rows(scenario.protocol, dict(scenario.options))
 

@@ -472,10 +472,11 @@ def bound_text(some: Streams, digits: int = BOUND_DIGITS) -> str:
 
 
 def bound_scope(bound: LatencyBound) -> str:
-    """Return the scope of a latency bound as text; empty if it covers all frames from application to application.
+    """Return as text what a latency bound covers; empty if it covers all frames from application to application.
 
-    ``(network)`` means the network without its hosts. ``arriving`` means only frames that the hosts accept and that
-    arrive. If the hosts are virtual machines, the text also states the network's part of the bound.
+    ``(network)``: the bound covers the network without its hosts. ``(arriving)``: it does not cover frames that are
+    lost or that the hosts refuse. If the hosts are virtual machines, the text also states the network's part of the
+    bound.
     """
     if NETWORK in bound.covers:
         return "(network)"

@@ -410,8 +410,8 @@ def error_plot(found: Validation) -> Spec:
     ]
     if not drawn:
         raise ReportError(
-            f"{found.data.id} has no errors to draw: scoring needs a metric with 30 measured or "
-            "tabulated rows with payloads"
+            f"{found.data.id} has no prediction errors to plot: scoring needs a metric with at least 30 "
+            "measured or tabulated rows that state a payload"
         )
     used = {str(row["interval"]) for *_, rows in drawn for row in rows}
     noisy = any(metric in found.noise for _, metric, _ in drawn)

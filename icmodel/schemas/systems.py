@@ -203,10 +203,9 @@ class OpenRequirement(JudgedRequirement):
 
 
 class NearestRequirement(JudgedRequirement):
-    """Requirement that no design meets.
+    """Requirement that no design meets, with the result of the design that comes nearest to its limit.
 
-    A design is one option of every choice of a system. ``stream`` and the value are those of the design nearest to the
-    limit.
+    A design is one option of every choice of a system. ``stream``, value and margin are those of this nearest design.
     """
 
     stream: str

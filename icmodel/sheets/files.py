@@ -385,7 +385,13 @@ class Area:
     unplaced: int = 0
 
     def add(self, piece: bytes, place: Path) -> None:
-        """Add the cell references in a piece of XML. Raise ReportError if a number in it is too large."""
+        """Enlarge the area by the cell references, such as ``B7``, in a piece of the sheet's XML.
+
+        Raises
+        ------
+        ReportError
+            If a row, a column or a stated number of cells is above the limit of a sheet.
+        """
         found = REFERENCE.findall(piece)
         cells = [(_column_number(letters), int(row)) for letters, row in set(found) if letters]
         self.column = max([self.column, *(column for column, _ in cells)])

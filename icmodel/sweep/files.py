@@ -315,7 +315,10 @@ class Target(ABC):
                     f"choose another name, or remove {self.journal} to start again"
                 )
             if not counts or not 0 <= blocks <= len(self.blocks) or size_bytes < 0:
-                raise ValueError(f"it states {blocks} finished blocks with {size_bytes} B")
+                raise ValueError(
+                    f"it states {blocks} finished blocks with {size_bytes} B, but the sweep has "
+                    f"{len(self.blocks)} blocks"
+                )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ReportError(f"{self.journal} is damaged: remove it to start again") from error
         if not self.partial.exists():

@@ -222,7 +222,7 @@ def _link(ends: tuple[str, str], table: Links, number: str) -> Link:
 def _schedulers(
     placed: Iterable[tuple[Nodes, Place]], named: Groups, mistakes: Mistakes
 ) -> Mapping[tuple[str, str], Scheduler]:
-    """Schedulers that tables state for single ports of a node: (node, neighbour) -> scheduler."""
+    """Schedulers stated for single ports, as a mapping: (node of the port, neighbour behind its link) -> scheduler."""
     schedulers: dict[tuple[str, str], Scheduler] = {}
     for table, place in placed:
         for number, port in enumerate(table.ports):

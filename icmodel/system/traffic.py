@@ -265,7 +265,10 @@ def _cut(framing: AnyFraming | None, link: Link, pieces: list[tuple[int, int]]) 
 
 
 def wire(protocol: str, link: Link) -> Wire:
-    """Headers and goodput limit of a protocol on a link, as a `Wire`; on a plain link there are no headers."""
+    """Headers and goodput limit of a protocol on a link, as a `Wire`.
+
+    A link whose ``interconnect`` is ``plain`` has no headers, and its `Wire` has no goodput limit.
+    """
     rate_bps = None if link.interconnect == "plain" else link.rate_bps
     return Wire(protocol, Interconnect(link.interconnect, rate_bps, link.mtu_bytes))
 
@@ -388,12 +391,12 @@ class Overload:
     load : PortLoad
         Load of all streams of the port, or of the streams of one priority.
     asked_bps, most_bps : float
-        Load of the port or priority, and the greatest rate at which the port can send it [b/s].
+        Load of the port or of the priority, and the greatest rate at which the port can send this load [b/s].
     within_s : float
-        Time in which messages are due [s], if only the rate that deadlines need is too high. 0 if the
-        average rate is too high.
+        Deadline of the messages [s], if the average load fits but the port is too slow to send all messages
+        within their deadline. 0 if the average load is too high.
     priority : int, optional
-        Priority whose share of the port is exceeded; ``None`` for all streams of the port.
+        Priority whose load exceeds its share of the port; ``None`` if the load of all priorities exceeds the port.
     """
 
     load: PortLoad

@@ -145,10 +145,10 @@ class Sides(NamedTuple):
     """Curves used in each slot (load interval) and cell (payload interval), as indices into a list of curves.
 
     ``lower`` is the curve of the next lower load, and ``upper`` the curve of the next higher load; −1 means no curve.
-    If there is only a lower curve, its numbers hold for all loads of the slot.  ``keeps_basis`` says whether their
-    basis (kind of evidence) is that of the curve.  Otherwise it is ``extrapolated`` at every load above the curve's
-    load.  ``keeps_basis`` is true for the curve of unlimited senders in the last slot, and for a curve whose load is
-    not stated.
+    If there is only a lower curve, its numbers hold for all loads of the slot.  If ``keeps_basis`` is true, these
+    numbers keep the basis (kind of evidence) of the curve.  If it is false, their basis is ``extrapolated`` at every
+    load above that of the curve.  ``keeps_basis`` is true for the curve of unlimited senders in the last slot, and for
+    a curve whose load is not stated.
 
     The arrays have the shape (slots, surfaces, cells), or (slots, cells) for a single surface.
     """
@@ -237,10 +237,10 @@ class Places(NamedTuple):
 
     @classmethod
     def selected(cls, wanted: Bools, floors: Floats) -> Places:
-        """Select the elements that the mask ``wanted`` (slots, surfaces, cells) marks as true.
+        """Return the positions of the polynomials that the mask ``wanted`` (slots, surfaces, cells) marks.
 
-        Slots are load intervals, and cells are payload intervals.  ``floors`` (slots,) is the load at which each slot
-        begins [b/s].
+        Each surface has a polynomial for each load interval (slot) and payload interval (cell).  ``floors``
+        (slots,) is the load at which each slot begins [b/s].
         """
         index = np.flatnonzero(wanted)
         _, surfaces, cells = wanted.shape

@@ -343,10 +343,10 @@ class TableQuery:
     # --- places -------------------------------------------------------------------------------
 
     def _start(self, metrics: tuple[str, ...]) -> Ints:
-        """Index of each request's payload interval (cell), relative to the offset of a table, (patterns, 1, n).
+        """Index of each request's payload interval (cell) within a table: an array (patterns, 1, n).
 
-        The sum with ``Chosen.offset`` of a table is the index in the joint arrays of all tables.  Tables that differ
-        only in their offset share a row of the result (a pattern).
+        The arrays of all tables are joined.  To get the index in a joint array, add the table's ``Chosen.offset``.
+        Tables with equal indices share a row of the result (a pattern); ``Chosen.pattern`` is the row of each table.
         """
         if metrics not in self._starts:
             first = self._of_configuration(self.tables.chosen(metrics).first_cell)

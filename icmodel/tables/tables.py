@@ -203,16 +203,18 @@ class Packed(NamedTuple):
 
     A surface belongs to one configuration of one metric; the first surface is empty.  It has cells (payload intervals)
     and slots (load intervals).  A place is one slot and one cell of one surface.  It has the polynomial
-    c0 + c1·dp + c2·dp² + (c3 + c4·dp + c5·dp²)·dr of :mod:`icmodel.tables.bilinear`.
+    c0 + c1·dp + c2·dp² + (c3 + c4·dp + c5·dp²)·dr.  Here dp is the payload minus that at which the cell begins, and dr
+    the load minus that at which the slot begins.  Value, low and high of a metric have coefficients of their own.
 
     Parameters
     ----------
     coefficients : array (4, 3 · places)
-        c0, c1, c3 and c4 of all values, then of all lows, then of all highs.
+        Rows: c0, c1, c3 and c4.  Columns: all places for the value, then for the low, then for the high.
     squares : array (2, 3 · places)
-        c2 and c5 in the same order; empty if all are 0.
+        Rows: c2 and c5, with the same columns; empty if all are 0.
     unlimited, unlimited_squares : arrays (2, 3 · cells) and (1, 3 · cells)
-        c0 and c1, then c2, in the last slot (unlimited load); ``unlimited_squares`` is empty if ``squares`` is.
+        Coefficients of the last slot (unlimited load): c0 and c1 in ``unlimited``, c2 in ``unlimited_squares``.  The
+        latter is empty if ``squares`` is empty.
     basis : array (4, places)
         Basis as an index into ``BASES``; 0 at a place without a row.  The first axis has four cases: payload between
         knots and load between levels; load on a level; payload on a knot; payload on a knot and load on a level.

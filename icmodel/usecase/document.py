@@ -416,7 +416,7 @@ class UseCase(Document):
             yield "minimise", name, ("minimise", i), "minimise"
 
     def _missing_senders(self) -> Iterator[Fault]:
-        """Yield a mistake for each device that sends or receives more streams of one name than there are sources."""
+        """Yield a mistake for each device that sends or receives more instances of a stream than the stream has sources."""
         for i, device in enumerate(self.devices):
             for verb, handled in (("sends", device.sends), ("receives", device.receives)):
                 for name, n in handled.items():
@@ -510,9 +510,9 @@ class UseCase(Document):
         return self.stream(name).count or sent or 1
 
     def connections(self, name: str, handled: int) -> int:
-        """Return the number of connections that carry some sources of a stream; ``handled`` is the number of sources.
+        """Return the number of connections for the data of ``handled`` sources of a stream.
 
-        Each source has its own connection, except for samples, which share connections.
+        Each source has a connection of its own. Only the sources of a stream of samples share connections.
         """
         stream = self.stream(name)
         if not isinstance(stream, SampleStream):

@@ -234,9 +234,9 @@ def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
 
 
 def sum_derivation(finding: Finding) -> Derivation | None:
-    """Return a number for the report: the sum of a metric over a device's streams, which a requirement limits.
+    """Return the sum that a requirement on a device limits, for the report: a metric summed over the device's streams.
 
-    The result is ``None`` if the metric has no estimate.
+    The result also has the calculation as text, such as ``4 × 12 %``. It is ``None`` if the metric has no estimate.
     """
     estimate, metric = finding.verdict.estimate, finding.verdict.requirement.metric
     if estimate.absent:

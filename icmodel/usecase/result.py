@@ -202,7 +202,7 @@ class CandidateResult:
 
     @property
     def decisive(self) -> Finding:
-        """Finding with the least margin among the findings with the worst outcome."""
+        """Finding (judged requirement) with the least margin, among those with the worst outcome."""
         deciding = [finding for finding in self.findings if finding.outcome == self.outcome]
         return min(deciding, key=lambda finding: finding.order)
 
@@ -274,8 +274,8 @@ class Finding:
     rests_on : Evidence
         Bases (kinds of evidence) and sources of the estimate.
     asked_margin : float, optional
-        Margin of the predicted goodput, (goodput − limit) / limit. ``None`` if the verdict already has this margin.
-        Otherwise the verdict has the margin of the capacity, the greatest goodput of the network.
+        Margin of the goodput at the requested rate, (goodput − limit) / limit. It is set only if the verdict has the
+        margin of the capacity (the greatest goodput of the network) in its place; otherwise ``None``.
     others_beyond : str
         Warning that rows of the dataset with other options exceed the limit; empty without such rows.
     """
@@ -361,7 +361,7 @@ class Answer:
 
     @property
     def refused(self) -> Estimate:
-        """Absent estimate that states why the stream has no prediction."""
+        """Estimate without a value; it states the reason why the stream has no prediction."""
         return absent(self.why)
 
     def to_dict(self) -> dict[str, object]:

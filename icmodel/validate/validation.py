@@ -109,7 +109,7 @@ class Tested:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Result for one kind of fold: number of folds, results by metric, and outcome of every test row."""
+    """Result for one kind of fold (split into training and test rows): results by metric, outcome of every test row."""
 
     kind: str
     folds: int

@@ -63,7 +63,7 @@ class Pass:
 
     @property
     def flags(self) -> Counter[str]:
-        """Number of records with each flag."""
+        """Number of records of this pass by flag: icprobe's mark of a doubtful run, such as ``busy-host``."""
         return Counter(flag for record in self.records.values() for flag in record.get("flags", ()))
 
     def to_dict(self) -> dict[str, object]:

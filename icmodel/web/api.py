@@ -90,7 +90,7 @@ class UseCaseText(UseCaseDocument):
 
 
 class SystemText(SystemDocument):
-    """System with its TOML text."""
+    """JSON answer about a system, as `icmodel system show` gives it, with the TOML text of the system file added."""
 
     toml: str
 

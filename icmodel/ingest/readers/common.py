@@ -390,7 +390,7 @@ def check_loss(per_cent: Printed, lost: int, of: int, what: str) -> None:
     if not per_cent.overlaps(exact(counted)):
         raise RecordError(
             f"{what}: {lost} of {of} packets are {counted:.4g} %, not the printed loss of {per_cent.value:g} %: "
-            "a number was changed"
+            "a number was changed, so measure again"
         )
 
 

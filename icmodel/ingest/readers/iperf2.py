@@ -224,7 +224,10 @@ class _Head(NamedTuple):
 
     @classmethod
     def of(cls, starts: Sequence[re.Match[str]]) -> _Head:
-        """Read the matched first lines of a run: two with ``-d`` or ``-r`` (one as client, one as server), else one."""
+        """Read the first lines of a run, given as matches of the pattern for such lines.
+
+        A run has one such line; with ``-d`` or ``-r`` it has two, since the host is both client and server.
+        """
         at_client = any(start["role"].startswith("Client") for start in starts)
         ports = [start["port"] for start in starts if start["role"].startswith("Server")]
         listens = ports[0] if at_client and ports else ""

@@ -333,7 +333,7 @@ class _Omni:
 
     @classmethod
     def of(cls, test: Test) -> _Omni:
-        """Read the values of a test in any of omni's forms; empty for tests that are not omni."""
+        """Read the values by name that an omni test prints, as key=value, CSV or columns; empty for other tests."""
         lines = test.lines
         pairs = dict(line.split("=", 1) for line in lines if _PAIR.match(line))
         if pairs:

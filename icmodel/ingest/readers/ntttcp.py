@@ -213,7 +213,7 @@ def read_windows(source: Source) -> Result:
     totals = _TOTALS.search(text)
     if totals is None:
         raise RecordError(
-            f"{source.place}: the output has no 'Totals': the run failed or was cut off"
+            f"{source.place}: the output has no table 'Totals': the run failed or was cut off, so measure again"
         )
 
     if source.lines[-1].strip() and _CELLS.fullmatch(source.lines[-1]):
@@ -342,7 +342,10 @@ def _host_cpu(field: Callable[[str], str], notes: list[str], *, sends: bool) -> 
 
 
 def _linux_default(*, udp: bool) -> tuple[Assumed, ...]:
-    """Default size of a write in NTttcp for Linux, as an assumed label; the sender's option ``-b`` sets it."""
+    """Return the label ``payload_bytes`` with NTttcp's default size of a write on Linux, for outputs without a size.
+
+    The label is marked as assumed, since the sender's option ``-b`` may have set another size.
+    """
     size = DEFAULT_UDP_BYTES if udp else DEFAULT_BYTES
     return (Assumed("payload_bytes", size, "the sender's -b"),)
 

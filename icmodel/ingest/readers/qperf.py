@@ -202,7 +202,10 @@ def _bandwidth(lines: Mapping[str, str]) -> list[Number]:
 
 
 def _number(lines: Mapping[str, str], key: str, metric: str, side: Side) -> Number:
-    """Read the number of a line in SI units, with the interval of values that round to it."""
+    """Read the number on the line ``key`` of an output, in SI units, with its rounding interval.
+
+    The interval holds all values that qperf prints as this number.
+    """
     require(key in lines, f"a test has no line {key!r}: the run failed or was cut off")
     text = lines[key]
     match = _VALUE.fullmatch(text)
@@ -217,7 +220,10 @@ def _number(lines: Mapping[str, str], key: str, metric: str, side: Side) -> Numb
     elif speed:
         scale = PREFIXES[speed[1]] * (8 if speed[2] in ("B", "bytes") else 1)
     else:
-        raise RecordError(f"{text!r} has a unit that icmodel does not know")
+        raise RecordError(
+            f"{text!r} has a unit that icmodel does not know: use an output with qperf's own units, such as us, "
+            "MB/sec or % cpus"
+        )
     value = printed(match[1].replace(",", ""), scale)
     return Number(metric, value.value, side, value.low, value.high, half=value.half)
 

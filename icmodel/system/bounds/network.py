@@ -100,11 +100,11 @@ class Server:
         return min(self.header_bits, bits)
 
     def forwarding_s(self, following: Server | None) -> float:
-        """Time from the end of a transmission until the next queue (or receiver) has the packet [s].
+        """Time from the end of a packet's transmission until the packet is in the next queue or at the receiver [s].
 
-        If the switch behind the link cuts through, the time counts from the end of the header. It is ``delay_s``:
-        propagation and switching. Otherwise it counts from the end of the whole packet. The packet ends with a gap,
-        for which no receiver waits, so the time is ``delay_s`` less the time of the gap.
+        At a switch that cuts through, the time counts from the end of the header. It is ``delay_s``, for propagation
+        and switching. Otherwise it counts from the end of the whole packet and of the gap after it. The packet is
+        received before the gap, so the time is ``delay_s`` minus the length of the gap.
         """
         whole = not self.cuts_through(following)
         return self.delay_s - (self.packet_s(self.gap_bits) if whole else 0.0)

@@ -229,7 +229,10 @@ class Queue:
 
     @cached_property
     def links(self) -> dict[str | None, StageNumbers]:
-        """Map each previous server to this queue's stages (by number) that come from that server."""
+        """Group this queue's stages by the server before: name of that server -> numbers of the stages.
+
+        A stage is the packets of some flows at one server. The key is ``None`` at the first server of a path.
+        """
         return _by_link(self.stages.values())
 
     @cached_property
@@ -357,7 +360,7 @@ class StageArrivals:
         return self._cross_traffic(queue, numbers, of_interest, self._look_back)
 
     def behind(self, number: int) -> ArrivalCurve:
-        """Arrival curve of a stage's packets when they leave the stage's server."""
+        """Arrival curve of a stage (the packets of some flows at one server) behind this server."""
         return self._behind(frozenset((number,)), self._queue_of[number], _NONE, self._look_back)
 
     def wait_s(self, queue: Queue, min_packet_bits: float) -> float:

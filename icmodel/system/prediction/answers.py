@@ -123,7 +123,7 @@ class DatasetQuestions:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Metrics of all streams of a system as arrays, as predicted by the dataset of each stream.
+    """Predicted metrics of all streams of a system, as arrays; each stream is predicted from its own dataset.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class Answers:
     bottleneck : array of int (streams,)
         Index in `icmodel.estimate.BOTTLENECKS`; −1 without an answer.
     datasets : mapping
-        Name of the dataset that answered, by index of stream.
+        Index of a stream -> name of its dataset; only for streams that the dataset could answer.
     """
 
     count: int

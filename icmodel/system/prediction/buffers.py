@@ -96,7 +96,7 @@ def stated_buffers(
     worst: WorstCase,
     paths: Sequence[PathTimes],
 ) -> Buffers:
-    """Work out the frames that stated buffers drop, and limit queues and bounds to the buffer sizes."""
+    """Compute the loss at switches whose buffer size is stated, and limit the queues and bounds there to this size."""
     sizes_bits = system.stated_buffers_bits()
     if not sizes_bits:
         return Buffers({}, {}, {}, frozenset(), queues, worst, sizes_bits)

@@ -295,11 +295,12 @@ def bunched_ports(system: System, worst_s: Floats) -> set[str]:
 def _drain_s(
     system: System, rates: Throughput, full: Sequence[int], *, sender_too: bool
 ) -> tuple[float, float, str]:
-    """Return two times to drain the buffers of full ports on a path [s], and the reason if they are unknown.
+    """Return the time to drain the switch buffers of a path's full ports [s], in two parts, and a reason.
 
-    The first time is the sum over the buffers that may be anywhere between empty and full. The second is the sum over
-    the buffers of overloaded ports, which stay full. The reason is empty if the times are known. A traffic class with a
-    rate of its own drains its queue at the rate that the scheduler leaves to it.
+    The first part is for ports at their limit without overload, whose buffers may be anywhere between empty and full.
+    The second part is for overloaded ports, whose buffers stay full. The reason tells why the times are unknown; it is
+    empty if they are known. A traffic class with a rate of its own drains its queue at the rate that the scheduler
+    leaves to it.
 
     Parameters
     ----------

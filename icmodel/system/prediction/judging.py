@@ -208,7 +208,7 @@ def always_required(system: System) -> tuple[StreamRequirement, ...]:
 
 
 def demands_all(stream: Stream, required: StreamRequirement) -> bool:
-    """Whether a requirement is met only if all data that the stream produces arrive."""
+    """Whether a goodput requirement is met only if all data arrive: the produced data less the allowed shortfall."""
     limit, least_bps = required.requirement, stream.must_arrive_bps
     if limit.metric != GOODPUT or limit.at_least is None:
         return False
@@ -216,7 +216,10 @@ def demands_all(stream: Stream, required: StreamRequirement) -> bool:
 
 
 def demands_its_time(stream: Stream, required: StreamRequirement) -> bool:
-    """Whether a requirement is met only if whole messages arrive within the time stated in the file."""
+    """Whether a requirement demands that whole messages arrive within the stream's stated time (``within``) or sooner.
+
+    If so, it replaces the requirement that is otherwise implied by the stated time.
+    """
     limit, made = required.requirement, stream.producer
     if made is None or limit.at_most is None or limit.metric not in LATE:
         return False

@@ -112,7 +112,11 @@ def path_times(
 
 
 def _times(path: _Path, measured: _MeasuredPath | None) -> PathTimes:
-    """Work out the times of a path, and the times to add to a latency measured on another path, ``measured``."""
+    """Compute the times of a stream's path, and corrections of a dataset's latency.
+
+    The corrections convert a latency measured on the dataset's path (``measured``) to the stream's path; they are times
+    to add.
+    """
     stored_s = path.stored_s()
     cables_s = sum(path.cables_s)
     passing_s = cables_s + sum(path.latencies_s)
@@ -198,10 +202,12 @@ class _MeasuredPath:
         return found
 
     def stored_s(self, path: _Path, switches: int) -> float:
-        """Time that a frame spent on the links of the dataset's measurement, and stored in their switches [s].
+        """Transmission time of a frame on all links of the path on which the dataset was measured [s].
 
-        ``switches`` is the number of measured switches. If a token bucket limited the rate of the measured link, only
-        the bits beyond the depth of the bucket take time.
+        It includes the time to store the frame in store-and-forward switches.
+
+        ``switches`` is the number of switches in the measurement. If a token bucket limited the rate of the measured
+        link, only the bits beyond the depth of the bucket take time.
 
         If the dataset's line rate is unknown, it is assumed to be the rate of the stream's first or last link in the
         system, whichever is slower.

@@ -96,9 +96,9 @@ class StatedTimes:
         return Estimate(value, value, value, STATED, self.why, (STATED,))
 
     def passes_whole(self, share: StreamShare) -> bool:
-        """Whether both devices state their latency and the sender sends its whole request.
+        """Whether the sender's buffers stay empty: both devices state their latency, and the requested rate is sent.
 
-        The sender's own buffers then stay empty.
+        False if the request is unlimited, or if the cores of a host limit the stream.
         """
         asked_bps = self.stream.requested_goodput_bps
         if not self.both or not math.isfinite(asked_bps) or share.by_host:

@@ -461,7 +461,8 @@ def behind_buckets(mean_s: Floats, variance_s2: Floats, spare_s: Floats) -> tupl
     mean_s, variance_s2 : arrays (n,)
         Mean [s] and variance [s²] of the wait at a link of the same rate.
     spare_s : array (n,)
-        Tokens that remain when a full bucket has passed the frame, as time at the link's rate [s]; 0 for a plain link.
+        Tokens that a full bucket has left after it has passed the frame, divided by the rate of the link [s]; 0 for a
+        plain link.
     """
     found_mean, found_variance = mean_s.copy(), variance_s2.copy()
     here = np.flatnonzero((spare_s > 0) & (mean_s > SHORTEST_S) & np.isfinite(mean_s))
