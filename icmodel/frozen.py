@@ -109,7 +109,7 @@ class Late:
 
     @classmethod
     def later(cls, compute: Callable[[str], object], **known: object) -> Self:
-        """Make an object with the ``known`` fields set; ``compute`` maps the name of any other field to its value."""
+        """Make an object with the ``known`` fields; any other field is computed on first use, by ``compute(name)``."""
         made = cls.__new__(cls)
         for name, value in (("_compute", compute), *known.items()):
             object.__setattr__(made, name, value)

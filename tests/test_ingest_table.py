@@ -131,7 +131,7 @@ def test_the_error_of_a_wrong_mapping_names_the_allowed_keys(
         ("bytes,goodput\n64,10\n", "no column 'size'"),
         ("size,goodput,size\n64,10,64\n", "more than one column"),
         ("size,goodput\n64,ten\n", "line 2, column 'goodput': 'ten' is not a number"),
-        ("size,goodput\n64,-1\n", "not a number of 0 or more"),
+        ("size,goodput\n64,-1\n", "not a number of 0 or more: correct the cell"),
         ("size,goodput\n64.5,10\n", "whole number"),
         ("size,goodput\n64,\n", "no value of any metric"),
         ("size,goodput\n", "no rows"),

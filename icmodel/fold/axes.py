@@ -349,10 +349,10 @@ def _word(value: object) -> str:
 
 
 def axis_label(axis: str, record: Record, properties: Properties, differing: Sequence[str]) -> str:
-    """Value of a run on an option axis that separates environments, such as ``plan`` or ``offloads``.
+    """Value of a run on an option axis that separates runs by their plan or by properties of their hosts.
 
-    An axis may combine several properties of the hosts.  For example, the value ``lro=off tso=on`` of ``offloads``
-    names two.
+    An axis may combine several properties.  For example, the value ``lro=off tso=on`` on the axis ``offloads`` combines
+    two.
 
     Parameters
     ----------

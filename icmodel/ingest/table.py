@@ -128,7 +128,7 @@ class Column:
         940000000.0
         """
         if _NUMBER.fullmatch(text) is None:
-            raise UnitError(f"{text!r} is not a number of 0 or more")
+            raise UnitError(f"{text!r} is not a number of 0 or more: correct the cell")
         if self.kind == "share":
             return float(text) / 100 if self.unit == "%" else float(text)
         if self.kind == "count":

@@ -76,9 +76,9 @@ class Source:
     def decisive(self) -> Finding:
         """Finding (a judged requirement) that decides the outcome.
 
-        If several requirements are not met, the one with the strongest basis (kind of evidence) decides. A latency that
-        grows without limit is only a consequence of too little goodput. So it decides only if no other requirement
-        fails.
+        If several requirements are not met, the one with the strongest basis (kind of evidence) decides. But a latency
+        that grows without limit is only a consequence of too little goodput: it decides only if no other requirement
+        fails. If no requirement fails, the undecided or met requirement with the least margin decides.
         """
         failed = [finding for finding in self.result.findings if finding.outcome == NOT_MET]
         if not failed:
@@ -370,7 +370,7 @@ class Ranked:
 
     @property
     def least_cores(self) -> int | None:
-        """Least tried number of cores per host with which the outcome of the row is reached.
+        """Least number of cores per host, of those tried, with which the use case has the outcome of this row.
 
         It is ``None`` if it is unknown, or if the class of the row is *impossible*.
         """

@@ -149,11 +149,10 @@ def achieved(best: Curves, key: Configuration) -> Curve | None:
 
 
 def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration) -> Bools | None:
-    """Mark the payload intervals in which the offered load of a curve is achieved, as a mask.
+    """Mark in which payload intervals each curve's offered load is achieved, as a mask (curves, payload intervals).
 
-    The shape is (curves, payload intervals), for the curves of limited load, ascending in load.  A load is achieved if
-    the best goodput at the payload reaches it.  If the best goodput is unknown, the mask is ``None``: each load counts
-    as achieved.
+    The first axis has the curves of limited load, ascending in load.  A load is achieved if the best goodput at the
+    payload reaches it.  If the best goodput is unknown, the result is ``None``, and each load counts as achieved.
     """
     reached = achieved(best, key)
     if reached is None:

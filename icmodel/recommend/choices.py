@@ -265,7 +265,8 @@ def _options(own: object, chosen: tuple[object, ...]) -> tuple[object, ...]:
 def _cabling(link: Links) -> Change:
     """Make a function that changes a link's number of parallel cables.
 
-    The function also changes the number of interfaces of the devices at both ends, by as many as that of the cables.
+    A further cable needs a further interface at each end. So the function also adds as many interfaces to the devices
+    at both ends as cables to the link, or removes as many.
     """
 
     def change(document: SystemDocument, count: object) -> SystemDocument:

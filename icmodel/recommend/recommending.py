@@ -179,7 +179,7 @@ class Question:
 
 
 def checker(models: Models) -> Callable[[Question], Checked | None]:
-    """Make the function that predicts a design in full; it returns ``None`` if the design contradicts itself."""
+    """Make the function that predicts a design in full; it returns ``None`` if the design is no valid system."""
 
     def check(asked: Question) -> Checked | None:
         try:
@@ -205,7 +205,7 @@ class Checks:
     watch : callable, optional
         Called after each prediction with the number of predictions so far, and ``most``.
     known : mapping
-        Predictions made so far, by index of the design; ``None`` if the design contradicts itself.
+        Predictions made so far, by index of the design; ``None`` if the design is no valid system.
     """
 
     space: SearchSpace

@@ -160,7 +160,7 @@ class Recommendation:
     undecided : tuple of Checked
         Designs that may meet all requirements, with the measurements that would decide.
     nearest : tuple of Nearest
-        For each requirement, the stream that comes closest to meeting it, if predicted without other streams.
+        For each requirement, the stream that comes closest to meeting it, predicted without the other streams.
     physics : tuple of TooLate
         Latency requirements that no design can meet, since in each network a port sends the messages too slowly. The
         numbers are those of the network with the least delay.

@@ -112,7 +112,10 @@ class Wire:
         return np.maximum(whole_s - 8 * (self.link.burst_bytes or 0) / rate, 0.0)
 
     def packets(self, payload_bytes: Floats) -> Floats:
-        """Number of packets of a frame that is sent alone, for each payload [B]; 1 if the link has no theory."""
+        """Number of packets of a frame that is sent alone, for each payload [B].
+
+        It is 1 if theory does not cover the link's kind.
+        """
         framing = self.framing
         if framing is None:
             return np.ones_like(payload_bytes)

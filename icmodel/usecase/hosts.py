@@ -87,9 +87,9 @@ def _others_bps(stream: str, load: Load, derived: Derivations) -> float:
 class SharedInterface:
     """Busiest interface on a stream's path.
 
-    ``endpoints`` is the number of all streams that meet there. ``load`` maps the name of a stream to the number of
-    streams with this name. ``other_goodput_bps`` is the goodput of all streams there except the stream in question
-    [b/s].
+    ``endpoints`` is the number of all streams that meet there. ``load`` lists these streams: it maps the name of a
+    stream to the number of streams with this name. ``other_goodput_bps`` is the goodput of all streams there except the
+    stream in question [b/s].
     """
 
     endpoints: int

@@ -390,7 +390,8 @@ def evidence_for(
 ) -> Evidence:
     """Collect the evidence for the estimate by which a requirement was judged.
 
-    Without a prediction, the estimate is a bound by theory or absent. ``refusal`` states why there is no prediction.
+    Without a prediction, the estimate is a bound by theory, or has no value. ``refusal`` states why there is no
+    prediction.
     """
     if prediction is None:
         return Evidence(estimate.basis, estimate.bases or (estimate.basis,), (), refusal)

@@ -85,7 +85,7 @@ SCHEMAS: dict[str, Any] = models_json_schema(
 def responses(model: Any, *further: int) -> dict[int | str, dict[str, Any]]:
     """Describe the possible responses of a route for the OpenAPI document: its answer, and refusals by HTTP status.
 
-    Every route may refuse a request with some statuses; ``further`` are additional statuses of this route.
+    ``further`` are statuses with which this route may refuse a request, besides those of every route.
     """
     content = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="ProblemDetails")}}}
     described: dict[int | str, dict[str, Any]] = {

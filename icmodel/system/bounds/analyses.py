@@ -312,7 +312,8 @@ class PathAggregate:
     def wait_s(self, flow: Flow, hop: int) -> float:
         """Longest time that a packet of a flow waits at a hop before its transmission [s]; see `Queue.wait_s`.
 
-        At the first hop the wait counts from the latest possible release of the packet; see `arrival_for`.
+        At the first hop, the time from the packet's arrival to its latest possible release does not count as wait; see
+        `arrival_for`.
         """
         queue, bits = self.queues[hop], flow.min_packet_bits
         wait = self.propagation.arrivals.wait_s(queue, bits)

@@ -327,7 +327,7 @@ class StageArrivals:
 
     @property
     def stage_count(self) -> int:
-        """Number of stages (packets of some flows at one server) added so far."""
+        """Number of stages (packets of some flows at one server) that `add_stages` has registered."""
         return len(self._stages)
 
     def add_stages(self, stages: Iterable[Stage]) -> None:
