@@ -173,7 +173,7 @@ def pool(
 
 
 def _threads(work: Work, count: int) -> Iterator[Pool]:
-    """Start threads of this process."""
+    """Start ``count`` threads of this process, and yield them as a pool; they end when the caller leaves the context."""
     from concurrent.futures import ThreadPoolExecutor  # not needed by one thread
 
     threads = ThreadPoolExecutor(count)
@@ -363,7 +363,11 @@ class JobPickler(pickle.Pickler):
 
 
 def name_for_workers(data: Dataset) -> str | None:
-    """Return the name or folder from which a worker loads a dataset; None if the loaded dataset would differ."""
+    """Return the bundled name or the folder from which a worker process can load this dataset.
+
+    The result is ``None`` if the loaded dataset would differ from this one, for example since rows were changed in
+    memory.
+    """
     try:
         # An edited copy of a bundled dataset may keep its id.
         bundled = data.id in catalogue() and find(data.id).samefile(data.folder)

@@ -215,7 +215,7 @@ WRONG = [
     (("--lab", "--hosts", "a", "b", "-o", "here"), "--lab and --hosts are both given"),
     (("--budget", "10", "-o", "here"), "has no unit"),
     (("--error", "0 %", "-o", "here"), "an error of 0 % is not possible"),
-    (("--protocol", "pigeon", "-o", "here"), "pigeon cannot be measured"),
+    (("--protocol", "pigeon", "-o", "here"), "missing protocols (pigeon): give"),
     (("--usecase", "pigeons", "-o", "here"), "pigeons"),
     (("--usecase", "imaging", "-o", "here"), "no run can decide the use case imaging"),
     (("--variant", "pigeon", "-o", "here"), "pigeon"),

@@ -237,7 +237,9 @@ def test_a_lost_file_of_a_finished_block_is_named(
     partial = path.with_name(f"{path.name}.partial")
     lost = min(partial.glob({".parquet": "part-*", ".zarr": "bottleneck/[0-9]*"}[extension]))
     lost.unlink()
-    with pytest.raises(ReportError, match=f"lacks .*{lost.name}, which was written: remove"):
+    with pytest.raises(
+        ReportError, match=f"lacks the file .*{lost.name} of a finished block: remove"
+    ):
         sweep_to_file(model, path, **QUESTION)
     path.with_name(f"{path.name}.progress").unlink()
     sweep_to_file(model, path, **QUESTION)

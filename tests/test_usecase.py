@@ -150,7 +150,7 @@ WRONG = [
     ('rate = "50 Hz"', 'rate = "50 Hz"\nrate_hz = 50', "rate_hz is given twice"),
     ('"80 %"', "0.8", "at_most is 0.8: write a text"),
     ('"80 %"', '"0.8"', "'0.8' has no unit"),
-    ('"80 %"', '"video.goodput_bps"', "limits cpu_recv by video.goodput_bps = 2.48832 Gb"),
+    ('"80 %"', '"video.goodput_bps"', "compares cpu_recv with video.goodput_bps = 2.48832 Gb"),
     ('"video.goodput_bps"\n', '"movie.goodput_bps"\n', "no derived number 'movie.goodput_bps'"),
     ('kind = "image"\nw', 'kind = "film"\nw', "kind 'film': the kinds are image, samples, goodput"),
     ('kind = "image"\nw', "w", "streams no. 1 has no kind"),

@@ -256,7 +256,7 @@ class Surface:
         return np.asarray(np.exp(self.predict(runs)[0]))
 
     def load_ratios(self, runs: Sequence[Run]) -> Floats:
-        """Return offered load / capacity for each run; only for the surface of goodput."""
+        """Return the offered load of each run, divided by the predicted capacity; this must be the surface of goodput."""
         return np.array([run.load_bps for run in runs]) / self.goodput_bps(runs)
 
     def error_weights(self, runs: Sequence[Run]) -> Floats:

@@ -275,7 +275,7 @@ class Standing:
 
     @property
     def decided(self) -> bool:
-        """Whether the use case's verdict is no longer undecided."""
+        """Whether the verdict on the use case is certain: met or not met, instead of undecided."""
         return self.verdict != UNDECIDED
 
 

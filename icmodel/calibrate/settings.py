@@ -49,7 +49,7 @@ class Grid:
         unknown = sorted(set(self.protocols) - set(PROTOCOLS))
         if unknown or not self.protocols:
             raise CalibrationError(
-                f"the protocols {', '.join(unknown) or 'none'} cannot be measured: give some of "
+                f"unknown or missing protocols ({', '.join(unknown) or 'none given'}): give one or more of "
                 f"{', '.join(PROTOCOLS)}"
             )
         if not 1 <= self.least_payload_bytes < self.most_payload_bytes:
@@ -226,7 +226,7 @@ class Settings:
             for name, part in PARTS.items()
         }
         if words:
-            raise ValueError(f"unknown keys {', '.join(sorted(words))}")
+            raise ValueError(f"unknown settings {', '.join(sorted(words))}: check the spelling")
         return cls(system, **parts)
 
     @property
@@ -271,8 +271,10 @@ def settings_of(text: str | bytes) -> Settings:
     """
     try:
         said: Any = json_value(text)
-        if said.pop("schema_version") != SCHEMA_VERSION:
-            raise ValueError(f"schema_version is not {SCHEMA_VERSION}")
+        if (version := said.pop("schema_version")) != SCHEMA_VERSION:
+            raise ValueError(
+                f"schema_version is {version!r}: this icmodel reads version {SCHEMA_VERSION}"
+            )
         said["loads"] = [math.inf if load is None else float(load) for load in said["loads"]]
         lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
         return Settings.of(**{**said, **lists})

@@ -235,7 +235,7 @@ def answer_rows(
     Raises
     ------
     ScenarioError
-        If there is no output file.
+        If ``output`` is ``None``, so that the answers have no file.
     """
     from icmodel.sheets import answer_sheet, read_sheet, write_sheet  # rarely needed
 

@@ -101,9 +101,10 @@ class Blend:
         return log_time, apart
 
     def row_weights(self, distances: Distances) -> Floats:
-        """Weight of each known row at each of n sites (payload, load and labels), (n, rows).
+        """Weight of each fitted dataset row in a prediction at n sites, array (n, rows).
 
-        The weights of each site sum to 1.
+        A site is a combination of payload, load and labels.  Rows near a site have large weights; the
+        weights of one site sum to 1.
         """
         raw = _raw_row_weights(distances, self.constants)
         return _normalised(raw, 1.0 / raw.shape[1], self.constants)

@@ -67,10 +67,11 @@ class Curves:
         """
 
     def log_time(self, sites: Sites, modelled: Floats) -> Floats:
-        """Predict the log time at n sites (payload, load and labels) by each method of `METHODS`, (methods, n).
+        """Predict the natural logarithm of a time [s] at n sites by each method of `METHODS`, (methods, n).
 
-        ``modelled`` (n,) is the cost model's log time at the sites.  The result is NaN if a method
-        makes no prediction, such as on a curve of one point.
+        A site is a combination of payload, load and labels.  For a rate, the time is that of a frame;
+        for another metric, its value.  ``modelled`` (n,) is the cost model's prediction of the same
+        logarithm.  The result is NaN if a method makes no prediction, such as on a curve of one point.
         """
         found = np.full((len(METHODS), len(sites)), np.nan)
         logs = np.log(sites.payload_bytes)

@@ -509,14 +509,15 @@ def fit(
     is_maximum: bool = False,
     constants: Constants = SHIPPED,
 ) -> Fit:
-    """Fit all candidate predictors to the log times of a metric's rows, and blend them.
+    """Fit all candidate predictors to the rows of a metric, and blend them.
 
     Parameters
     ----------
     observed : Observations
         Rows of the metric.
     log_time : array (rows,)
-        Log time at each row, or its difference from the log time of another metric.
+        Natural logarithm of the fitted time [s] at each row: the time per frame for a rate, otherwise the value.
+        For a metric that is fitted as a multiple of another metric, the difference of their logarithms.
     similar : Fit, optional
         Fit of a similar metric.  The search for hyperparameters starts from its kernels, which
         saves steps.  If there are at most ``MOST_ROWS`` rows, ``similar`` is ignored.

@@ -413,9 +413,10 @@ class Covariance:
         return np.array([*found.values(), *labels.values()])
 
     def _differing(self) -> list[Group]:
-        """Comparisons of labels (such as the protocols of two sites) in which at least one pair of sites differs.
+        """Return the groups of labels (such as protocol and options) in which at least two of the sites differ.
 
-        The other comparisons of the kernel have the distance 0 for all pairs.
+        The kernel measures a distance in each group.  In all other groups, this distance is 0 for every pair
+        of sites.
         """
         return [group for group in self.kernel.label_distances if group in self._distances.differ]
 

@@ -227,11 +227,11 @@ def _features(kind: str, sites: Sites) -> Floats:
 
 
 def possible_kinds(sites: Sites) -> tuple[str, ...]:
-    """Kinds of cost model that rows at these sites can determine.
+    """Return the kinds of cost model that can be fitted to measurements at these sites.
 
-    A site is a point of payload, load and labels.  The kind ``queue`` has costs per frame in a queue,
-    so at least one site must have a queue.  The kind ``work`` multiplies its costs by the throughput,
-    so at least one site must have a known throughput.
+    A site is a combination of payload, load and labels.  The kind ``queue`` has a cost for each frame
+    that waits in a queue, so it is left out if frames wait in a queue at no site.  The kind ``work``
+    multiplies its costs by the throughput, so it is left out if the throughput is known at no site.
     """
     known = {QUEUE: bool(sites.queue.any()), WORK: bool(sites.frames_per_s.any())}
     return tuple(kind for kind in KINDS if known.get(kind, True))

@@ -101,7 +101,7 @@ class Quantity:
 
     @property
     def falls(self) -> bool:
-        """Whether the metric is a rate: its value then falls as the log time (of a frame) rises."""
+        """Whether the metric falls as the fitted time rises: true for a rate, which is fitted as time per frame."""
         return self.kind != DIRECT
 
 

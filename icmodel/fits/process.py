@@ -247,7 +247,11 @@ class ProtocolProcesses:
 
     @property
     def noise(self) -> Floats:
-        """Noise variance of the log time at each row, in addition to the row's stated variance."""
+        """Noise variance that the fit adds to the stated variance of each row.
+
+        Both are variances of the natural logarithm of a time: the time per frame for a rate, otherwise the
+        metric's own value.
+        """
         return self._by_row(lambda one: np.full(len(one.shares), one.kernel.noise * one.scale**2))
 
     def crosses(self, sites: Sites, modelled: Modelled, distances: Distances) -> list[Cross]:
@@ -344,8 +348,9 @@ def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
 
 
 def half_width(found: ProtocolProcesses, names: NDArray[np.str_]) -> float:
-    """Half-width of the 90 % interval, in log time, for a configuration without measured rows.
+    """Half-width of the 90 % interval for a configuration without measured rows.
 
+    It is the half-width of the natural logarithm of the predicted time, so 0.1 means about ±10 % of the time.
     The half-width is the conformal quantile of the errors of left-out configurations.  If there are too
     few configurations for this quantile, the half-width is the larger of two numbers: the greatest
     error, and the half-width assumed for a single point.

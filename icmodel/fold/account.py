@@ -57,7 +57,10 @@ class Fate:
     flags: tuple[str, ...] = ()
 
     def document(self) -> dict[str, object]:
-        """Make the entry of the run in folded.json; metrics that are left out are grouped by their flags."""
+        """Make the entry of the run in folded.json: its outcome, and its unused metrics.
+
+        These metrics are grouped by the flags (warnings on the run) that made them unusable.
+        """
         said: dict[str, object] = {"run": self.run, "fate": self.fate}
         if self.why:
             said["why"] = self.why

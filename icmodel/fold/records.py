@@ -178,7 +178,7 @@ class Record:
 
     @property
     def same_cores(self) -> bool:
-        """Whether other streams kept one of the sender's own cores busy before the run."""
+        """Whether competing streams ran on the sender's cores: one of these cores was busy before the run began."""
         before = self._used("send", self._modes("send").baseline or Baseline())
         busy = max((1 - core.idle for core in before), default=0.0)
         return self.others and BUSY in self.document.flags and busy > BUSY_SHARE

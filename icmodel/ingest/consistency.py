@@ -355,7 +355,7 @@ Logs = Mapping[int, Mapping[str, float]]
 
 
 class Deviation(NamedTuple):
-    """Number in one file, and the value that is expected from the other files."""
+    """Measured value of one file, and the value to expect at the same payload according to the other files."""
 
     file: str
     metric: str
@@ -368,7 +368,7 @@ class Deviation(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Ratio of the checked number to its expected value."""
+        """Measured value divided by the expected value."""
         return self.value / self.expected
 
     @property

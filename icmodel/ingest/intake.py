@@ -491,9 +491,10 @@ class Sample(NamedTuple):
         return self.result.origin.tool, self.result.labels.place
 
     def axis(self, name: str) -> str:
-        """Value of one of the option axes ``tool``, ``streams`` and ``hosts`` for this number; empty if unknown.
+        """Return the tool, the count of streams or the hosts of this measured value, as ``name`` asks; empty if unknown.
 
-        If numbers differ in such a value, this axis is added to the dataset.
+        ``name`` is ``tool``, ``streams`` or ``hosts``. If the values of a dataset differ in it, it becomes an option
+        axis of the dataset.
         """
         if name == "tool":
             return self.result.origin.tool

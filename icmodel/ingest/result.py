@@ -42,7 +42,7 @@ class Printed:
         return Printed(self.value * by.value, self.low * by.low, self.high * by.high)
 
     def __truediv__(self, other: Printed) -> Printed:
-        """Divide by another printed number, by interval arithmetic."""
+        """Return the quotient of two rounded numbers, with an interval that covers the rounding of both."""
         return Printed(
             _over(self.value, other.value), _over(self.low, other.high), _over(self.high, other.low)
         )
@@ -79,7 +79,7 @@ def printed(text: str, factor: int | Decimal = 1, *, truncated: bool = False) ->
 
 
 def total_of(numbers: Sequence[Printed]) -> Printed:
-    """Add printed numbers, by interval arithmetic."""
+    """Return the sum of rounded numbers, with an interval that covers the rounding of all."""
     return Printed(
         sum(number.value for number in numbers),
         sum(number.low for number in numbers),
@@ -148,7 +148,7 @@ class Number(NamedTuple):
 
     @property
     def printed(self) -> Printed:
-        """The value with the interval of values that round to it."""
+        """The value as a printed number: with the interval of all exact values that round to it."""
         low = max(self.value - self.half, min(self.value, 0.0))
         return Printed(self.value, low, self.value + self.half)
 

@@ -358,9 +358,9 @@ def named_apart(text: str) -> list[str]:
 
 
 def shared_beginning(text: str) -> str:
-    r"""Return the beginning of the first line, as far as all other lines begin alike; only their digits may differ.
+    r"""Return the prefix of the first line that all lines share, such as a timestamp; digits in it may differ.
 
-    The result is empty for fewer than three lines.
+    Digits match any other digits. The result is empty for fewer than three lines.
 
     >>> shared_beginning("\n".join(["+0.001 s a", "+0.250 s b", "+10.5 s c"]))
     '+0.001 s '

@@ -157,7 +157,10 @@ class _Sources:
     cache: bool
 
     def row(self, link: Link) -> tuple[Row, ...]:
-        """Judge one link by all its sources, and return its row as a tuple, empty if no source can judge."""
+        """Judge one link by all its sources (datasets and theory), and return its row of the comparison.
+
+        The result is a tuple of one row; it is empty if no source can judge the link.
+        """
         measured = [self.measured(known, link) for known in self.known if known.matches(link)]
         sources = [source for source in measured if source.answers]
         silent = tuple(

@@ -126,9 +126,9 @@ class TableRequest(NamedTuple):
 class Prepared:
     """Look-up tables that a law (a model variant) has prepared for a request.
 
-    ``metrics`` are the names of the metrics with a table, without those of throughput and loss.  ``every`` holds the
-    dataset rows of all protocols, also of those not requested.  ``instead`` gives for each protocol the reason why all
-    its numbers are extrapolated; the text is empty if they are not.
+    ``metrics`` are the names of the metrics that are looked up in tables; metrics of throughput and loss are not among
+    them.  ``every`` holds the dataset rows of all protocols, also of those not requested.  ``instead`` maps a protocol
+    to the reason why all its numbers are extrapolated; the reason is empty if they are not.
     """
 
     tables: Tables

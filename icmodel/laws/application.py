@@ -207,11 +207,11 @@ def and_restated(query: TableQuery, wanted: Collection[str]) -> Collection[str]:
 
 
 def with_application(query: TableQuery, flow: Flow, found: dict[str, Floats]) -> dict[str, Floats]:
-    """Correct metrics for the work of the application, which limits the requests.
+    """Correct predicted metrics for the time that the application works on each frame.
 
-    The metrics ``found`` were predicted for the limited requests.  Three things change.  The shortfall is counted from
-    the original request.  If the receiver is the bottleneck, frames wait longer in full buffers.  A round trip includes
-    the application's work.
+    The metrics ``found`` were predicted for requests lowered to the rate that the application can handle.  Three things
+    change.  The shortfall is the original request, not the lowered one, minus the goodput.  If the receiver is the
+    bottleneck, frames wait longer in full buffers.  A round trip also includes the application's work.
     """
     pace = pace_of(query)
     if pace is None:

@@ -410,9 +410,10 @@ def _reads_of(
 def _rules_of(
     query: TableQuery, flow: Flow, tables: Mapping[str, str], less: Bools
 ) -> dict[str, Codes]:
-    """For each metric, find the weakest basis (kind of evidence) that a rule sets: indices into ``BASES``, (n,).
+    """Find the weakest basis (kind of evidence) among the rules that were used for each metric of each of n requests.
 
     A rule is a step of the computation with a basis of its own: for example, the fair share of an interface is derived.
+    The result maps each metric to an array (n,) of indices into ``BASES``.
     ``tables`` maps each metric with a look-up table to the table's name.  ``less`` marks the requests whose goodput is
     lower because an overloaded receiver loses frames.
     """

@@ -207,10 +207,10 @@ def is_one_way(metric: str) -> bool:
 
 
 def switches_s(query: TableQuery, metrics: Sequence[str]) -> Floats:
-    """Compute the one-way time [s] of requested switches beyond those of the measured path, (metrics, n).
+    """Compute the one-way time [s] of requested switches beyond those of the measured path, array (metrics, n).
 
     Each further switch adds the dataset's switch latency (IC2012 §7.1.2).  If that latency is unknown, the result is
-    NaN.  An axis along which all numbers are equal has the length 1.
+    NaN.  An axis has the length 1, for broadcasting, if all metrics or all n requests have the same time.
     """
     if not query.q.switches.any():
         return np.zeros((1, 1))

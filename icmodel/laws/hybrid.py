@@ -175,9 +175,9 @@ def at_rate(link: Interconnect, rate_bps: float) -> Interconnect:
 
 
 def fit(data: Dataset, watch: Watch | None = None) -> Kept:
-    """Make all fits of a dataset from its rows, and draw its curves for all measured options.
+    """Make all fits of a dataset from its rows, and compute the points of its curves for all measured options.
 
-    Stored fits are not used.
+    Fits stored on disk are ignored.
 
     ``watch`` is called after each fit with the number of finished fits and the total number of fits.
     """
@@ -488,8 +488,8 @@ def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) 
     """Compute the processing time of the host's cores at the measured core count, (metrics, ends, n).
 
     The axis `ends` holds value, low and high.  Above the highest measured load, value and low grow in proportion to the
-    load, but not above those at the unlimited load.  The high is then the high at the unlimited load (E15, an erratum
-    of the thesis IC2012).
+    load, up to the value and low measured at unlimited load.  At such loads, the high is the high measured at unlimited
+    load (E15, an erratum of the thesis IC2012).
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request, top = query.q.requested_goodput_bps, fast_where(top_load == 0, np.inf, top_load)

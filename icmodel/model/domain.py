@@ -68,7 +68,7 @@ class ProtocolDomain(NamedTuple):
 
     @property
     def default_cores(self) -> int:
-        """Greatest measured core count; 0 if the dataset states none."""
+        """Core count of a question that gives none: the greatest measured count, or 0 if no row states a core count."""
         return max(self.cores, default=0)
 
     def answering_cores(self, cores: int) -> int:

@@ -237,7 +237,8 @@ class Explanation:
     def _table(self, name: str) -> str | None:
         """Name of the look-up table from which a metric is predicted; ``None`` if there is no such table.
 
-        A metric that is computed from another one has the other's table: ``cpu_send`` for ``cpu_send_cores``.
+        A metric that is computed from another metric uses the table of that metric: ``cpu_send_cores`` uses the table
+        ``cpu_send``.
         """
         metrics = self.tables.metrics
         if name in ("goodput_bps", "frames_per_s") and (name in BY_FLOW or name not in metrics):

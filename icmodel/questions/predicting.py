@@ -206,9 +206,10 @@ def columns_document(columns: list[Column]) -> dict[str, object]:
 
 
 def refuse_others(options: dict[str, object]) -> None:
-    """Raise ScenarioError if one of the options has a value.
+    """Raise ScenarioError if the user gave one of these options beside ``--usecase``.
 
-    Commands call this function if ``--usecase`` is given, since a use case already determines the question.
+    A use case already determines the question, so these options would contradict it. Commands call this function only
+    if ``--usecase`` is given.
     """
     for name, value in options.items():
         if value:

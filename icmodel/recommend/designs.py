@@ -62,8 +62,8 @@ class Counts:
     dominated : int
         Designs left out because a table of streams has another variant that is at least as good in every score.
     far : int
-        Designs left out because they differ too much from the file: in more than ``tables`` tables of streams, or in
-        a network after the first `MOST_NETWORKS`.
+        Designs left out because they change more than ``tables`` tables of streams, or because the search stops after
+        `MOST_NETWORKS` networks.
     tables : int, optional
         Greatest number of changed tables of streams in a scored design; ``None`` without a limit.
     """

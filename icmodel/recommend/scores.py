@@ -138,9 +138,10 @@ def scores(number: int, network: Network, tables: Sequence[TableLoads]) -> Score
 
 
 def _combine(ufunc: np.ufunc, parts: Sequence[np.ndarray], count: int) -> np.ndarray:
-    """Combine the values of the tables' variants to one value for each design, by an operation such as a sum.
+    """Compute one value for each design, array (designs,), such as the sum of the values of its variants.
 
-    A design is a combination of one variant of each table of streams. The result is an array of shape (designs,).
+    A design picks one variant of each table of streams. ``parts`` has an array for each table, with a value for each
+    variant. ``ufunc`` combines the values of the picked variants, such as `numpy.add`.
     """
     found = np.zeros(1, dtype=parts[0].dtype if parts else np.float64)
     for part in parts:

@@ -192,7 +192,7 @@ class CableSummary:
 
     @property
     def ratio(self) -> float:
-        """Load of the busiest port as a fraction of its rate: the carried load, or in overload the requested load."""
+        """Load of the cable's busiest port as a fraction of its rate: the carried load, or if overloaded, the requested."""
         return self.port.asked_ratio if self.overloaded else min(self.port.load_ratio, 1.0)
 
     @property

@@ -102,8 +102,8 @@ def _reason(finding: Finding) -> str:
 def _weakest(candidate: CandidateResult) -> list[Finding]:
     """Return the deciding findings with the weakest basis (kind of evidence); none if nothing was predicted.
 
-    A finding is a verdict on a requirement. It decides if its outcome is that of the candidate. Latencies that grow
-    without limit are left out, since a missed goodput is their cause.
+    A finding is a verdict on a requirement. Deciding findings have the same outcome as the candidate as a whole.
+    Latencies that grow without limit are left out, since a missed goodput is their cause.
     """
     decided = [
         finding

@@ -193,9 +193,10 @@ class JudgedRequirement(Verdict):
 
 
 class OpenRequirement(JudgedRequirement):
-    """Requirement that a design fails or may fail, and the measurement that would decide it.
+    """Requirement that a design fails or may fail, and the measurement that would decide it (``settle``).
 
-    A design is one option of every choice of a system.
+    ``where`` is the stream or device with the worst value. A design is a system in which `icmodel recommend` has
+    picked one value for every choice, such as a link's rate.
     """
 
     where: str

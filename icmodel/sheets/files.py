@@ -400,8 +400,8 @@ class Area:
         self.unplaced += len(CELL.findall(piece)) - sum(1 for letters, _ in found if letters)
         if self.last_row > LAST_ROW or self.column > LAST_COLUMN:
             raise ReportError(
-                f"{place} has a cell in row {self.last_row} or column {self.column}: a sheet ends at row "
-                f"{LAST_ROW} and column {LAST_COLUMN}"
+                f"{place} has cells up to row {self.last_row} and column {self.column}, but a sheet ends at row "
+                f"{LAST_ROW} and column {LAST_COLUMN}: save the file again in a spreadsheet program"
             )
         if (most := max(map(int, COUNT.findall(piece)), default=0)) > MOST_CELLS:
             raise ReportError(

@@ -332,9 +332,10 @@ class Target(ABC):
         return int(blocks)
 
     def refuse_missing(self, name: str) -> NoReturn:
-        """Raise ReportError, since a finished block lacks its file ``name``."""
+        """Raise ReportError: the file ``name`` of a finished block is missing."""
         raise ReportError(
-            f"{self.partial} lacks {name}, which was written: remove {self.journal} to start again"
+            f"{self.partial} lacks the file {name} of a finished block: remove {self.journal} to start the "
+            "sweep again"
         )
 
     def write(self, block: Block, content: Content) -> None:

@@ -284,7 +284,8 @@ class DatasetHeader:
     Parameters
     ----------
     kind : str
-        Kind of interconnect on which the dataset was measured, such as ``ethernet``, apart from rows in ``fabrics``.
+        Kind of interconnect on which the dataset was measured, such as ``ethernet``. Rows with an option value in
+        ``fabrics`` were measured on the kind given there instead.
     fabrics : mapping
         (Option, value) -> kind of interconnect on which the rows with this value of the option were measured.
     defaults : mapping

@@ -338,9 +338,9 @@ class Stream:
 
     @property
     def last_frame_paced_s(self) -> float:
-        """Time between the first and the last frame of a message that the rate set at the sender requires [s].
+        """Time between the first and the last frame of a message if the sender sends at its set rate [s].
 
-        It is (frames per message − 1) / rate, or 0 if no rate is set.
+        It is (frames per message − 1) / rate, or 0 if no rate is set at the sender.
         """
         return 0.0 if self.paced_fps is None else (self.frames_a_message - 1) / self.paced_fps
 

@@ -412,7 +412,7 @@ class Overload:
 
     @property
     def beyond_allowed(self) -> bool:
-        """Whether the average load is too high even without the data that may be lost (allowed shortfall)."""
+        """Whether the average load exceeds ``most_bps`` even if each stream loses as much of its data as the file allows."""
         shares = zip(self.load.streams, self.load.rates_bps, strict=True)
         must = sum(rate * (1 - stream.allowed_shortfall_ratio) for stream, rate in shares)
         return _exceeds(must, self.most_bps)

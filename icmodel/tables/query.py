@@ -42,9 +42,10 @@ class Load(NamedTuple):
         return Load(self.slot[:1], above, self.limited[:1])
 
     def of_values(self) -> Load:
-        """Select the loads for the value, (n,), from the loads for value, low and high, (3, n).
+        """Return only the loads at which the value of each result is looked up, arrays (n,).
 
-        If the three have the same load, the shape is (n,), and the loads stay unchanged.
+        The loads for the low and high ends are dropped.  If all three use the same load, the arrays have the
+        shape (n,) already, and the object itself is returned.
         """
         if self.slot.ndim == 1:
             return self
@@ -230,7 +231,10 @@ class TableQuery:
         np.add(total, constant.take(place), out=found)
 
     def _payload_terms(self, slope: Floats, square: Floats, place: Ints) -> Floats:
-        """Sum of the linear and the quadratic term of the payload."""
+        """Sum of the linear and the quadratic payload term of the polynomials that are looked up.
+
+        The payload counts from the lower end of the payload interval (``above_knot``).
+        """
         terms = slope.take(place)
         if square.size:
             terms += square[0].take(place) * self.above_knot

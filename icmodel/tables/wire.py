@@ -32,8 +32,8 @@ class Wire:
     link : Interconnect
         Kind, rate and packet size of the link.
     with_headers : bool
-        Whether the message header of ZeroMQ counts, as in ``hybrid``.  The published variants follow IC2012, which
-        neglects this header.
+        Whether bytes on the wire include the message header of ZeroMQ.  It is true for the model variant ``hybrid``,
+        and false for the published variants, which follow IC2012 and neglect this header.
 
     Examples
     --------

@@ -83,7 +83,7 @@ class Framing(infiniband.RdmaFraming):
 
     @property
     def packet_bytes(self) -> int:
-        """Overhead of every packet [B]: the headers and checksums around its data."""
+        """Overhead of every packet [B]: headers and checksums, without the data that the packet carries."""
         network = (
             infiniband.GRH_BYTES if self.version == 1 else IP_BYTES[self.ip_version] + UDP_BYTES
         )

@@ -555,8 +555,8 @@ def _limit_value(limit: Limit, text: str, derived: Derivations) -> float:
             raise UseCaseError(f"the requirement {limit.name!r}: {error}") from error
         if quantity_kind(derivation.quantity) != kind:
             raise UseCaseError(
-                f"the requirement {limit.name!r} limits {limit.metric} by {text} = {derivation.text}, a number "
-                "with another unit: name a number with the unit of the metric"
+                f"the requirement {limit.name!r} compares {limit.metric} with {text} = {derivation.text}, which has "
+                "another unit: name a number with the unit of the metric"
             )
         return derivation.value
     if kind is None:

@@ -465,11 +465,11 @@ SHORTFALL = "shortfall_bps"
 
 
 def of_one_run(metrics: Mapping[str, Estimate], share: RunShare) -> dict[str, Estimate]:
-    """Widen predicted intervals of rates so that they hold for a single run, if the stream gets its request.
+    """Widen the predicted intervals of rates, so that they hold for a single run of a stream that gets its request.
 
     Over a long time, the goodput of such a stream equals its request, but a run of seconds may count less or more.
-    ``share`` has the least and the greatest goodput / request of single runs. The low of each rate is multiplied by the
-    least, and the high by the greatest.
+    ``share`` has two factors: the least and the greatest ratio goodput / request of single runs. The low end of each
+    rate is multiplied by the least ratio, and the high end by the greatest.
     """
     low, high = share
     found = {

@@ -181,8 +181,8 @@ def _scale(point: Point) -> float:
 def coverage(covered: Sequence[bool]) -> Coverage | None:
     """Compute the coverage: the share of test rows inside their predicted intervals.
 
-    ``covered`` has, for each test row with an interval, whether the row lies inside. If it is empty, the result is
-    ``None``.
+    ``covered`` has an entry for each test row with an interval: true if the measured value lies inside. Without
+    entries, the result is ``None``.
     """
     n, inside = len(covered), sum(covered)
     if not n:

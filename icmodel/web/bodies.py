@@ -140,8 +140,9 @@ class PredictBody(QuestionBody):
     def extras(self) -> Extras:
         """Return the options beyond a plain prediction, as texts.
 
-        ``message`` and ``message_within`` ask for the latency of a whole message: its size, and the time to capture it.
-        ``solve`` and ``goodput`` ask for the value of a parameter with which the stream reaches a goodput.
+        ``message`` (size of a message) and ``message_within`` (time in which the source captures the message) ask for
+        the latency of a whole message. ``solve`` (a parameter) and ``goodput`` ask for the value of this parameter with
+        which the stream reaches this goodput.
         """
         return Extras(self.message, self.message_within, self.solve, self.goodput)
 

@@ -122,7 +122,7 @@ def _streamed_runs(events: Sequence[Document]) -> Iterator[Document]:
         elif name == "interval":
             intervals.append(data)
         elif name == "error":
-            raise RecordError(f"the run failed: {data}")
+            raise RecordError(f"the run failed: iperf3 says {data}")
         elif name == "end":
             yield {"start": start or {}, "intervals": intervals, "end": data}
             start, intervals = None, []

@@ -426,7 +426,11 @@ class _Omni:
         )
 
     def stream(self, rate: Printed) -> list[Number]:
-        """Make the number of a stream's throughput: the goodput, or, if this host sent UDP, the sent rate."""
+        """Return the throughput of a stream test as a list of one measured value.
+
+        The metric is the goodput. If this host sent UDP, it is the sent rate, since this host does not know how much
+        arrived.
+        """
         side = RECEIVER if self.test.reverse else SENDER
         metric = "goodput_bps"
         if self.test.protocol == "udp" and side == SENDER:
@@ -518,7 +522,7 @@ class _Table:
         return cls(test, rows, units, [note], "confidence not reached")
 
     def result(self) -> Result:
-        """Make the result of the table, by the kind of its test: request/response, UDP or stream."""
+        """Convert the table to a result, by the method for its kind of test: request/response, UDP or stream."""
         if self.test.round_trips:
             return self.round_trips()
         return self.udp() if self.test.protocol == "udp" else self.stream()

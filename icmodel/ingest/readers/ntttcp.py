@@ -353,9 +353,9 @@ def _linux_default(*, udp: bool) -> tuple[Assumed, ...]:
 def _is_sender(source: Source, command: Command, carrying: str = "") -> bool:
     """Whether the sending host, not the receiving host, wrote an output of NTttcp.
 
-    The option ``-s`` or ``-r`` in the command line decides. Without a command line, a sender is known by its line on
-    created connections, or by its packet count, named ``Packets Sent``. ``carrying`` is the name of the packet count;
-    if it is empty and no other sign shows the host, RecordError is raised.
+    The option ``-s`` or ``-r`` in the command line decides. Without a command line, two signs show a sender: the line
+    ``connections created in``, or a packet count with the name ``Packets Sent``. ``carrying`` is the name of the packet
+    count in the output. If it is empty and nothing else shows the host, RecordError is raised.
     """
     roles = [
         word[:2] for word in command.words if re.fullmatch(r"-[sr]\S*", word) and word[:3] != "-sb"

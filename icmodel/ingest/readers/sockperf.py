@@ -167,7 +167,8 @@ def _latency(text: str, pace: float | None, notes: list[str]) -> tuple[list[Numb
     mean, valid, count = _MEAN.search(text), _VALID.search(text), _COUNT.search(text)
     if mean is None or valid is None or count is None:
         raise RecordError(
-            "the output has no valid duration or no count of observations: it is cut off"
+            "the output lacks the mean latency, the valid duration or the count of observations: it is cut off, so "
+            "save the whole output"
         )
     seconds, sent, observations = float(valid[1]), int(valid[2]), int(count[1])
     require(

@@ -109,7 +109,10 @@ class Programme:
 
     @cached_property
     def last(self) -> QueueDates:
-        """Dates (points in time) of the path's last queue; `QueueDates.before` has those of the previous queue."""
+        """Variables of the linear programme for the last queue of the path: its dates (points in time).
+
+        Its attribute ``before`` leads to the dates of the previous queue.
+        """
         return lp_dates(self.path)
 
     def delay_s(self, scale_s: float) -> float:

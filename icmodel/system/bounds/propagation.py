@@ -149,7 +149,10 @@ def _class_at(server: Server, flow: Flow) -> int:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Stage (packets of some flows at one server) before its arrival curve is known; `stage` adds the curve."""
+    """Plan of a stage (packets of some flows at one server): the stage without its arrival curve.
+
+    As soon as the curves at the previous server are known, the method `stage` computes this curve and makes the stage.
+    """
 
     number: int
     before: int | None
@@ -355,7 +358,8 @@ class StageArrivals:
     ) -> ArrivalCurve:
         """Arrival curve of all traffic in a queue except the stages with the given numbers.
 
-        A stage is the packets of some flows at one server. ``of_interest``: see `of_stages`.
+        A stage is the packets of some flows at one server. ``of_interest`` has the stages of the flow whose delay is
+        bounded; at the previous servers, they do not count as cross traffic either.
         """
         return self._cross_traffic(queue, numbers, of_interest, self._look_back)
 

@@ -161,8 +161,9 @@ def export_graph(system: System) -> tuple[Mapping[str, object], tuple[str, ...]]
 def _stream(system: System, name: str, copies: list[Stream]) -> dict[str, object]:
     """Make the table of a stream for export, or a single table for all copies of a multicast set.
 
-    Whatever the traffic source, the table has a source of ``samples`` with one sample per period. The sample is as
-    large as a message. So message size, period and the time limit ``within`` are kept; the kind of source is not.
+    The export replaces every periodic traffic source by one of the kind ``samples``, with one sample per period, as
+    large as a message. So message size, period and the time limit ``within`` stay the same. A stream without such a
+    source becomes ``unlimited``.
     """
     first = copies[0]
     multicast = first.multicast is not None

@@ -234,9 +234,9 @@ class _Meeting:
 
     @cached_property
     def beyond(self) -> tuple[float, float]:
-        """Excess of the queue over the buffer if all bursts come at once [b], and bits arrived by then [b].
+        """Excess of the greatest queue over the buffer, and data that have arrived when the queue is greatest, both [b].
 
-        All classes share the buffer, and each class may have its greatest queue at the same time. The
+        All bursts come at once. All classes share the buffer, and each class may have its greatest queue at the same time. The
         buffer may also hold one incomplete packet of each incoming link, and the packet that is being
         sent.
         """

@@ -393,8 +393,8 @@ def loss_rate(
     goodput : Estimate
         Goodput that arrives [b/s].
     other_shares : iterable of StreamShare
-        Shares of the stream in two other cases: all streams send as much as their datasets allow; or all streams of a
-        host wait in one queue. If more is lost in one of these cases, the high end is raised.
+        Goodput and loss of the stream in two other cases: all streams send as much as their datasets allow; or all
+        streams of a host wait in one queue. The high end of the result covers the loss in both cases.
     """
     loss = dataset_loss
     less = goodput.low < dataset_goodput.low * (1 - SAME)

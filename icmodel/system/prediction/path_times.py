@@ -46,8 +46,8 @@ class PathTimes:
     frames : int
         Number of frames of a message.
     behind_bytes : float
-        Payload of a message behind its first frame [B]. A short last frame counts with more than its own payload: with
-        the payload that full frames would carry in the same time on the line.
+        Payload of a message without its first frame [B]. A short last frame takes more time per byte than a full
+        frame, so it counts with more bytes: as many as full frames carry in the same time on the line.
     behind_s : float
         Time from the first frame of a message to the last, if they are sent at once: they then follow each other
         without pause on the slowest line.
@@ -182,7 +182,7 @@ class _MeasuredPath:
 
     @classmethod
     def by_stream(cls, questions: StreamQuestions) -> dict[int, _MeasuredPath]:
-        """Collect the measured path of each stream's dataset, by index of the stream."""
+        """Map the index of each stream to the path on which its dataset was measured: line rate, switches and cable."""
         found = {}
         for dataset in questions.datasets:
             link = dataset.model.data.link(dataset.options)

@@ -414,7 +414,7 @@ def _waits_of(
     Parameters
     ----------
     burst_arrives_s : array (crossings,)
-        Time from the first to the last packet of each stream's burst [s], as it counts for the delay of other streams.
+        Time from the first to the last packet of the burst by which each stream delays the others [s].
     at_once : Waits
         Waits as if all packets of a burst arrived at the same moment; the function corrects them for the time in which
         the burst arrives.

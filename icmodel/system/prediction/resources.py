@@ -265,8 +265,9 @@ def _hops(
     """Yield the resources that a stream uses, each with the amount used per b/s of the stream's goodput.
 
     The order is: cores of the source, ports, interface of the sink, cores of the sink. ``None`` stands for a
-    resource without a known limit, such as the interface of a sink that states its latency. At an interface
-    whose port is not in ``queued``, all streams have the same priority.
+    resource without a known limit, such as the interface of a sink that states its latency. ``queued`` names the
+    ports at which streams wait for a busy receiving interface, in the order that the port's scheduler decides. All
+    streams to any other interface wait in one queue of the receiving host, as if they had the same priority.
     """
     yield from _cores(system, stream, index, alone, "send")
     for name in stream.path:

@@ -409,9 +409,9 @@ def _variance_ratio(
 def _added_variance_s2(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
     """Variance that each entry (stream at a port) adds to the wait of another stream's frame [s²], array (entries,).
 
-    If a burst of the entry begins a time s after this frame, the frame's last packet waits x(s) longer [s]. The added
-    variance is the entry's bursts per second, times the integral of x(s)² over s. ``own_s`` is the time from the first
-    to the last packet of the frame.
+    Let s be the time from the beginning of the frame to the beginning of a burst of the entry; s is negative if the
+    burst begins first. This burst delays the frame's last packet by x(s). The added variance is the entry's bursts per
+    second, times the integral of x(s)² over s. ``own_s`` is the time from the first to the last packet of the frame.
     """
     points, weights = np.polynomial.legendre.leggauss(WAIT_NODES)
     u = (points + 1) / 2
