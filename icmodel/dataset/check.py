@@ -243,7 +243,7 @@ class Limit(Part):
     @model_validator(mode="after")
     def _one_side(self) -> Limit:
         if self.min is None and self.max is None:
-            raise ValueError("a stated limit needs min, max or both")
+            raise ValueError("a stated limit has neither min nor max: give min, max or both")
         return self
 
 

@@ -38,7 +38,7 @@ def dataset_document(
     records, points
         Records of the runs used, and rows made from these runs.
     apart : mapping
-        Meanings of the axes that distinguish environments.
+        Name of an axis -> its meaning, for each axis that tells different hosts or networks apart.
     """
     host = records[0].host("caller")
     protocols = sorted({str(record.point["protocol"]) for record in records})
@@ -199,7 +199,7 @@ class Settings:
         _check_names("apart", self.apart, APART, "is not compared")
         if both := sorted(set(self.withhold) & set(self.apart)):
             raise RecordError(
-                f"apart and withhold both have {both[0]!r}: leave it out of one of them"
+                f"{both[0]!r} is in both `apart` and `withhold`: leave it out of one of them"
             )
         if self.most_steal is not None and not 0 <= self.most_steal < 1:
             raise RecordError(

@@ -304,7 +304,9 @@ def read_table(source: Source, columns: ColumnMap) -> list[Result]:
         if header.count(name) != 1:
             heads = ", ".join(repr(cell) for cell in header if cell) or "nothing"
             many = "no column" if name not in header else "more than one column"
-            raise RecordError(f"the file has {many} {name!r}: its header has {heads}")
+            raise RecordError(
+                f"the file has {many} {name!r} in its header ({heads}): correct the name in the mapping or in the file"
+            )
     places = {name: header.index(name) for name in columns.columns}
     results = []
     for line, row in enumerate(rows[first:], start=first + 1):

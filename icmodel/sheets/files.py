@@ -420,8 +420,8 @@ class Area:
             row, column = self.last_row, max(column, min(self.unplaced, LAST_COLUMN))
         if row * column > MOST_CELLS:
             raise ReportError(
-                f"{place} has cells in row {row} and column {column}: keep rows times columns below "
-                f"{MOST_CELLS}"
+                f"{place} has cells up to row {row} and column {column}: keep rows × columns at or below "
+                f"{MOST_CELLS}, or split the table"
             )
 
 

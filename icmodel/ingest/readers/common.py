@@ -385,7 +385,9 @@ def check_loss(per_cent: Printed, lost: int, of: int, what: str) -> None:
         If more packets were lost than sent, or the two losses differ by more than rounding explains.
     """
     if not 0 <= lost <= of:
-        raise RecordError(f"{what} counts {lost} lost of {of} packets, which is impossible")
+        raise RecordError(
+            f"{what} counts {lost} lost of {of} packets, which is impossible: a number was changed"
+        )
     counted = 100 * lost / of if of else 0.0
     if not per_cent.overlaps(exact(counted)):
         raise RecordError(
