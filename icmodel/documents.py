@@ -232,7 +232,7 @@ def json_form(value: Any) -> Any:
 
 
 def json_of(record: Any, *names: str) -> dict[str, Any]:
-    """Convert attributes of an object to a JSON dictionary: those named, or without names all fields of a dataclass."""
+    """Convert the attributes ``names`` of an object to a JSON dictionary; by default, all fields of a dataclass."""
     names = names or tuple(field.name for field in fields(record))
     return {name: json_form(getattr(record, name)) for name in names}
 

@@ -241,7 +241,9 @@ QUANTITIES: Mapping[str, Callable[[str], float]] = MappingProxyType(
 
 
 def parse(kind: str, text: str) -> float:
-    """Read a quantity from a text; its kind is the unit suffix of a field's name, a key of `QUANTITIES`.
+    """Read a quantity from a text, and convert it to SI.
+
+    ``kind`` is a unit suffix of field names, such as ``bps`` or ``s``; the keys of `QUANTITIES` are all kinds.
 
     >>> parse("bps", "9.4 Gb/s")
     9400000000.0

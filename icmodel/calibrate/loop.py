@@ -68,10 +68,10 @@ class Request:
             refuse_undecidable(load_usecase(settings.aim.usecase), settings)
 
     def settings(self, system: str, link: Link) -> Settings:
-        """Make the settings for the measured system.
+        """Make the settings of the calibration; ``system`` describes the measured hosts.
 
-        A setting in ``words`` (given by the user) takes precedence over the properties of ``link``, and both over the
-        defaults.
+        Each setting is taken from ``words`` (given by the user). If missing there, it is taken from ``link``. If missing
+        there too, it has its default.
         """
         return Settings.of(system=system, **{**_given(asdict(link)), **_given(self.words)})
 

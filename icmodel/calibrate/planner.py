@@ -337,7 +337,10 @@ def _default(case: UseCase) -> Candidate:
 
 
 def own_runs(case: UseCase, settings: Settings) -> tuple[Run, ...]:
-    """Runs that measure the streams of a use case's default candidate; streams that cannot be measured are left out."""
+    """Runs that measure the streams of a use case, with the settings of its default candidate.
+
+    Streams that cannot be measured are left out.
+    """
     scenarios = _default(case).scenarios.values()
     runs = (_run(asked.scenario(), settings) for asked in scenarios)
     return tuple(sorted({run for run in runs if run is not None}))

@@ -280,7 +280,7 @@ class Link:
         return tuple(int(size) for size in range_values("payload", text, filling))
 
     def points(self, payloads: tuple[int, ...], path: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return a mapping for each payload: name of a column in `COLUMNS` -> limit in SI units."""
+        """Return one dictionary per payload: name of a column in `COLUMNS` -> theoretical limit in SI units."""
         framing, rate = self.framing, self.line_rate_bps
         columns = (
             payloads,

@@ -156,12 +156,12 @@ def blend(
 
 
 def _raw_row_weights(distances: Distances, constants: Constants) -> Floats:
-    """Unnormalised weights (n, rows) of the rows at each of n sites (payload, load and labels).
+    """Weights of all rows at each of n sites, (n, rows), before they are scaled to a sum of 1.
 
-    The weight of a row falls with its distance from the site in payload and load.  Each label column
-    in which they differ multiplies the weight by ``other_label``.  If their positions differ, the
-    weight is multiplied by ``other_end``.  A position is below, between or above the measured
-    payloads of a curve.
+    A site is a combination of payload, load and labels.  The weight of a row falls with its distance
+    from the site in payload and load.  For each label that differs between row and site, the weight
+    is multiplied by ``constants.other_label``.  If the position differs, the weight is multiplied by
+    ``constants.other_end``.  A position is below, between or above the measured payloads of a curve.
     """
     payload = distances.along(-np.abs(distances.payload) / constants.octaves)
     weights = np.exp(payload - distances.offered)

@@ -459,10 +459,11 @@ class Fit:
         return log_time, self.widths.of_run(half, row_weights)
 
     def mean_at(self, sites: Sites) -> tuple[Floats, Floats]:
-        """Predict the metric's mean over many runs at n sites (payload, load and labels), in log time.
+        """Predict the metric's mean over many runs at n sites (payload, load and labels), as a logarithm.
 
-        The result is the mean (n,), and the half-width (n,) of the 90 % interval that contains it.
-        The interval of a single run is wider: see `at`.
+        The logarithm is ln(time per frame [s]) for a rate such as goodput, and ln(value) for any other
+        metric.  The result is its mean (n,), and the half-width (n,) of the mean's 90 % interval.  The
+        interval of a single run is wider: see `at`.
         """
         log_time, half, _ = self._at(sites)
         return log_time, half
@@ -587,9 +588,10 @@ class _Rows:
         return ProtocolProcesses(parts)
 
     def easiest(self, mechanisms: Sequence[Mechanism]) -> Mechanism:
-        """Choose the cost model whose errors a Gaussian process predicts best from other rows.
+        """Choose the cost model whose residual a Gaussian process predicts with the least mean error.
 
-        The measure is the mean leave-one-out error of the process over the cost model's residual.
+        The error is the leave-one-out error: the process predicts the residual of each measured row
+        from the other rows.
         """
 
         def error(one: Mechanism) -> float:
@@ -599,9 +601,10 @@ class _Rows:
         return mechanisms[0] if len(mechanisms) == 1 else min(mechanisms, key=error)
 
     def likeliest(self, mechanism: Mechanism, design: Design, near: Kernels) -> Kernels:
-        """Find the kernel of greatest likelihood for each part of the rows (a protocol, or all).
+        """Find the most likely kernel for each part of the rows, by name of the part.
 
-        If ``near`` has a kernel for a part, the search starts from it.
+        A part has the rows of one protocol, or all rows.  If ``near`` has a kernel for a part, the
+        search starts from it.
         """
         groups = self.groups[design.form]
         prior = Kernel(design.form).on(groups)

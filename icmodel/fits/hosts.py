@@ -463,9 +463,9 @@ def saturated(
 
 
 def level_of(ahead: Floats) -> Floats:
-    """Mean fill level of an M/M/1/K queue, from 0 (empty) to 1 (full).
+    """Mean fill level of an M/M/1/K queue with a load of at least 1, from 0 (empty) to 1 (full).
 
-    ``ahead`` is K × ln(load of the queue), where K is the capacity of the queue.
+    ``ahead`` is K × ln(load), where K is the capacity of the queue.
 
     >>> import numpy as np
     >>> level_of(np.array([0.0, 4.0, 40.0])).round(3).tolist()

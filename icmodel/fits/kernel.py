@@ -100,7 +100,10 @@ class Distances:
         return numbers.take(self.column, axis=-1)
 
     def of_pairs(self, rows: Ints, columns: Ints) -> Distances:
-        """Select the distances of some pairs (row, column) as vectors, from square matrices."""
+        """Select the distances of the pairs (rows[0], columns[0]), (rows[1], columns[1]), ... as vectors.
+
+        The distances of this object must be square matrices.
+        """
         width = self.payload.shape[1]
         row = np.zeros(width, dtype=np.int64)
         row[self.column] = np.arange(len(self.column))  # any row with these distances

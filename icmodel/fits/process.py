@@ -35,7 +35,8 @@ class Process:
     Parameters
     ----------
     mechanism : Mechanism
-        Fitted cost model; the residual is log time minus that of the cost model.
+        Fitted cost model.  Its residual is ln(measured / modelled), where the measured quantity is the
+        time per frame for a rate, and the value for any other metric.
     kernel : Kernel
         Covariance function, with its parameters.
     scale : float
@@ -60,7 +61,9 @@ class Process:
 
     @property
     def errors(self) -> Floats:
-        """Leave-one-out error of the log time at each row, (n,).
+        """Leave-one-out error of the log time of each row, measured minus predicted, (n,).
+
+        Log time is ln(time per frame) for a rate, and ln(value) for any other metric.
 
         The representer weights w are the precision matrix (inverse covariance) times the residual.
         The error of a single row is its weight divided by its diagonal element of the precision
@@ -175,7 +178,7 @@ def whole(sites: Sites) -> dict[str, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Part of a fit's rows, such as those of one protocol, and the process conditioned on them.
+    """One part of a fit's rows, such as a protocol, and the Gaussian process conditioned on these rows.
 
     ``rows`` are the indices of the rows, ascending.
     """
@@ -239,9 +242,9 @@ class ProtocolProcesses:
 
     @property
     def deviations(self) -> Floats:
-        """Leave-one-out standard deviation of each row's log time, in the order of all rows.
+        """Leave-one-out standard deviation of each row's log time, (rows,).
 
-        Log time is the logarithm of the time per frame, or of another metric; see `Quantity`.
+        Log time is ln(time per frame) for a rate, and ln(value) for any other metric.
         """
         return self._by_row(lambda one: one.deviations)
 

@@ -180,10 +180,11 @@ class Refiner:
         return np.array(sorted(found))
 
     def _drawn_curve(self, curve: Curve, payload: Floats, ends: Floats, where: Where) -> Curve:
-        """Make a drawn curve from value, low and high, ``ends`` (3, n), at n payloads.
+        """Make a curve of n points that were computed from a fit.
 
-        The measured points on both sides give each point its rows, and its basis (kind of evidence,
-        such as ``interpolated``).
+        ``payload`` (n,) has the payloads of the points [B], and ``ends`` (3, n) their value, low and
+        high.  Each point gets its dataset rows and its basis (kind of evidence, such as
+        ``interpolated``) from the neighbouring points of the measured ``curve``.
         """
         first, last = curve.payload_bytes[[0, -1]]
         top = len(curve.payload_bytes) - 1
@@ -385,12 +386,13 @@ class Refiner:
         half: Floats,
         where: Where,
     ) -> Floats:
-        """Log time (n,) to add to a fitted goodput, so that its curve passes through certain measured rows.
+        """Correction that makes a fitted goodput curve pass through certain measured rows, (n,).
 
-        On a curve at unlimited load, these are rows of runs with a rate limit whose goodput is above the
-        interval of the fit.  On a curve in overload, these are rows of runs without a rate limit, at the
-        payloads next to overload.  The correction is 0 at other rows, and linear in log payload between
-        rows.
+        It is added to the logarithm of the time per frame at each of n payloads.  On a curve at
+        unlimited load, these rows are from runs with a rate limit, and have a goodput above the
+        interval of the fit.  On a curve in overload, these rows are from runs without a rate limit, at
+        the payloads next to overload.  The correction is 0 at other rows, and linear in log payload
+        between rows.
         """
         own = np.searchsorted(payload, curve.payload_bytes)
         loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]

@@ -214,7 +214,9 @@ class Kept:
 
 
 def read(folder: Path, seal: str) -> Kept | None:
-    """Read the stored fits of a folder; ``None`` if missing, or if seal or version differs.
+    """Read the stored fits of a folder; ``None`` if there are none, or if they are out of date.
+
+    Fits are out of date if their ``seal`` (hash of dataset, constants and code) or schema version differs.
 
     Raises
     ------

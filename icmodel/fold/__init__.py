@@ -178,7 +178,7 @@ class _Counted(BaseModel):
 
 
 class _Account(BaseModel):
-    """Parts of folded.json that are needed to rebuild a folder; `icmodel.fold.account` writes the file."""
+    """Those parts of folded.json from which a folder can be rebuilt; `icmodel.fold.account` writes the file."""
 
     schema_version: Literal[1]
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -187,7 +187,7 @@ class _Account(BaseModel):
 
 
 def account_of(folder: Path) -> _Account:
-    """Read and check the account in the folded.json of a folder."""
+    """Read and check the folded.json of a folder, which states how its records were folded."""
     path = folder / ACCOUNT_FILE
     try:
         return _Account.model_validate_json(path.read_bytes())

@@ -160,9 +160,9 @@ class Account:
 
 
 def readme(id_: str, title: str, account: Account, before: str | None) -> str:
-    """Write the README.md of a folded dataset, with the account of its records between two marks.
+    """Write the README.md of a folded dataset; a part between two marks reports which records were used, and why.
 
-    Text outside the marks in an earlier README (``before``) is kept.
+    If there is an earlier README (``before``), its text outside the marks is kept.
     """
     made = "\n".join([BEGIN, *_prose(id_, account), END])
     if before is None:

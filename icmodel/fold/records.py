@@ -187,7 +187,10 @@ class Record:
         return self.document.cpu_modes.get(end, Modes())
 
     def _used(self, end: End, of: Baseline) -> list[CoreTime]:
-        """Use of the cores on which the data threads of one host (``send`` or ``recv``) ran."""
+        """Select from ``of`` the cores on which the data threads of one host (``send`` or ``recv``) ran.
+
+        Each core comes with the shares of time in which it was idle, or taken by the hypervisor.
+        """
         return [core for core in of.cores if core.core in self.document.cores.get(end, ())]
 
     @property

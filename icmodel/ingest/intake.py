@@ -109,7 +109,7 @@ class Ingested:
         return (*dict.fromkeys(notes), *self.remarks)
 
     def in_words(self, words: Callable[[str], str]) -> Ingested:
-        """Return a copy in which the function ``words`` has converted the text of each note, remark and reason."""
+        """Copy these results, and replace the text of each note, remark and reason by ``words(text)``."""
         taken = (
             replace(
                 file,

@@ -1,7 +1,7 @@
 """Variant `corrected`: the model in Appendix H of the thesis IC2012, with its errors (errata) corrected.
 
-The steps keep their order.  E1 to E19 are the errata (docs/background/errata.md).  Unchanged steps are imported from
-`appendix_h`.
+The steps of the calculation have the order of the thesis.  E1 to E19 are the errata (docs/background/errata.md).
+Unchanged steps are imported from `appendix_h`.
 Numbers are arrays (ends, n) or (metrics, ends, n); the `ends` axis holds value, low and high.
 """
 
@@ -319,10 +319,11 @@ def composed(
     *,
     all_at_limit: bool = False,
 ) -> dict[str, Floats]:
-    """Predict the wanted metrics, as :func:`answers` does, but with another rule for processing times.
+    """Predict the wanted metrics with a given rule for processing times: arrays (ends, n) by metric.
 
-    ``cpu_time`` is this rule: a function that looks up processing times at a load.  ``all_at_limit`` is true if the
-    tables hold only runs in overload, whose hosts are at their limit.
+    ``cpu_time`` is the rule: a function that looks up processing times at a load.  ``all_at_limit`` is true if all
+    rows in the tables were measured in overload, with hosts at their limit.  The `ends` axis holds value, low and
+    high; n is the number of requests.
     """
     needed = with_others(wanted, query.tables.metrics)
     found = by_loss(query, flow, wanted) | {"goodput_bps": flow.goodput_bps}

@@ -79,10 +79,11 @@ MetricsAt = Callable[[TableQuery, Load, Flow], Floats]
 def widen_to_both_regimes(
     query: TableQuery, load: Load, flow: Flow, metrics_at: MetricsAt
 ) -> Floats:
-    """Evaluate metrics at given loads, and widen their intervals if saturation is uncertain: (metrics, ends, n).
+    """Evaluate metrics at given loads, and widen their intervals if saturation is uncertain.
 
-    The `ends` axis holds value, low and high; n is the number of requests.  If the interval of the capacity contains
-    the request, the stream may or may not saturate.  The interval of each metric then covers both cases.
+    If the interval of the capacity contains the request, the stream may or may not saturate.  The interval of each
+    metric then covers both cases.  The result is an array (metrics, ends, n).  The `ends` axis holds value, low and
+    high; n is the number of requests.
     """
     found = metrics_at(query, load, flow)
     open_ends = load.slot[LOW:] != load.slot[VALUE]

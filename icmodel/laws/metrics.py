@@ -78,7 +78,10 @@ def predicted(own: Collection[str]) -> tuple[str, ...]:
 
 
 def table_metrics(tables: Tables) -> tuple[str, ...]:
-    """Names of all metrics with a look-up table, except metrics of throughput and loss, and internal tables."""
+    """Names of the metrics that have a look-up table.
+
+    Left out are metrics of throughput and loss, and tables for internal use (their names begin with ``_``).
+    """
     return _without_private(tuple(tables.metrics))
 
 
@@ -123,9 +126,9 @@ def busy_cores(query: TableQuery, utilisations: Sequence[str], found: Floats) ->
 
 
 def demand_columns(utilisations: Sequence[str], demand: Floats) -> dict[str, Floats]:
-    """Return demands as columns (ends, n), by the name of the utilisation with the prefix `DEMAND`.
+    """Map the name of each demand, such as ``_demand_cpu_send``, to its array (ends, n).
 
-    A demand is the utilisation of the requested cores that a stream needs; it may exceed 1.  The shape of ``demand`` is
+    A demand is the utilisation of the requested cores that a stream needs; it may exceed 1.  ``demand`` is the array
     (utilisations, ends, n).  The `ends` axis holds value, low and high; n is the number of requests.
     """
     return {DEMAND + name: ends for name, ends in zip(utilisations, demand, strict=True)}
@@ -245,11 +248,11 @@ class Read(NamedTuple):
 
 
 class Bases(NamedTuple):
-    """Evidence behind each metric, by name: its table look-ups (``reads``), and the rules of the model (``rules``).
+    """Evidence behind each metric, by name of the metric: its table look-ups, and the rules of the model.
 
-    A rule, such as an assumption, can weaken the basis (kind of evidence) of a metric.  ``rules`` holds the weakest
-    basis that a rule sets, as an index into ``BASES`` for each request, (n,).  If no rule applies to a request, the
-    index is 0 (the strongest basis).
+    ``reads`` has the look-ups.  A rule, such as an assumption, can weaken the basis (kind of evidence) of a metric.
+    ``rules`` has one index into ``BASES`` for each request, (n,): the weakest basis that a rule sets, or 0 (the
+    strongest basis) if no rule applies.
     """
 
     reads: Mapping[str, Sequence[Read]]
@@ -380,10 +383,10 @@ def sharing_notes(query: TableQuery, flow: Flow, scenario: Scenario) -> Iterator
 
 
 def cores_notes(scenario: Scenario, needed: Mapping[str, float]) -> Iterator[str]:
-    """Write a note for each utilisation that would need more cores than requested.
+    """Write a note for each host (utilisation ``cpu_send`` or ``cpu_recv``) that needs more cores than requested.
 
-    ``needed`` maps the name of each utilisation to its demand: the utilisation of the requested cores that the stream
-    needs, which may exceed 1.
+    ``needed`` holds, by name of the utilisation, the busy cores that the stream needs, divided by the requested cores.
+    This ratio may exceed 1.
     """
     for name, demand in needed.items():
         if scenario.cores is not None and demand > 1:

@@ -114,7 +114,7 @@ def unmeasured(query: TableQuery) -> Bools:
 
 
 def answering_cores(query: TableQuery, tables: Sequence[str]) -> Floats:
-    """Find the core count of the rows that answer each request, for each table: array (tables, n).
+    """Core count of the rows that each look-up table uses for each of n requests, array (tables, n).
 
     It is the requested count, or the nearest measured count if the requested count has no measured goodput.
     """

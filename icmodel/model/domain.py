@@ -128,7 +128,7 @@ class Rule(NamedTuple):
 
     @property
     def note(self) -> str:
-        """Template of the note on a changed question."""
+        """Template of the note that tells the user how a question was changed instead of refused."""
         return f"{self.fact}: {self.change}"
 
 

@@ -122,10 +122,10 @@ class Design:
 
     @property
     def chosen(self) -> dict[str, str]:
-        """All choices of this design as text, by parameter.
+        """All choices of this design as text, by parameter: those for streams, and the changes of the network.
 
-        The choices for each table of streams are protocol, payload, rate, cores and priority. The network's differences
-        from the file are also included.
+        Each table of streams has a protocol, payload, rate, core count and priority, even if the file has the same.
+        The changes of the network are its differences from the file.
         """
         found = dict(self.space.networks[self.network].changed)
         for name, loads, index in self._tables():

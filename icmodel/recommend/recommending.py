@@ -165,10 +165,11 @@ def recommend(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Question to a worker: predict a design in full, given its document.
+    """Question to a worker process: predict one design, whose document is ``opened``, in full.
 
-    The other fields are parts of the answer that are known before: the design's differences from the file
-    (``changed``, and their number ``changes``), all its choices, and its scored objectives.
+    The answer also needs the other fields, which are known before the prediction. They are the design's differences
+    from the system file (``changed``) and their number (``changes``), all its choices (``chosen``), and the values that
+    the search estimated for its objectives (``scored``).
     """
 
     opened: OpenSystem

@@ -368,10 +368,11 @@ def device_limits(system: System) -> tuple[tuple[int, str], ...]:
 def _device_shares(
     system: System, streams: Sequence[Stream], alone: AlonePredictions, place: Ints, sending: Bools
 ) -> Floats:
-    """CPU utilisation that the streams of one table of the system file add to each device with a requirement.
+    """CPU utilisation that the streams of one ``[[streams]]`` table add to each device with a CPU requirement.
 
-    The result is an array (variants, requirements, 2): low and high end of the added utilisation. A variant is a choice
-    for the streams of the table, such as protocol and payload. ``requirements`` are those on the CPU of a device.
+    The result is an array (variants, requirements, 2); the last axis holds low and high end of the added utilisation. A
+    variant is a combination of choices for the table, such as protocol and payload. A requirement on several devices
+    counts once for each of them.
     """
     limits = device_limits(system)
     found = np.zeros((place.shape[1], len(limits), 2))

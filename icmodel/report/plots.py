@@ -134,7 +134,7 @@ class Profile:
 
     @property
     def substituted(self) -> str:
-        """Reason for the use of dataset rows with other options than the scenario's; empty without such rows."""
+        """Reason why dataset rows with other options than the scenario's are used; empty if none are used."""
         return answering_rows(self.model, self.scenario).substituted
 
     def answering(self, metric: str) -> tuple[Step, ...]:

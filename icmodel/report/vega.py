@@ -223,7 +223,10 @@ class _Plot:
 
     @property
     def is_unshaded(self) -> bool:
-        """Whether no plotted dataset row has a fill colour. Such a colour shows a payload other than the scenario's."""
+        """Whether no dataset row in the plot is filled with a colour.
+
+        A fill colour marks rows whose payload differs from the scenario's.
+        """
         return not any(row["shade"] for row in self.data["benchmarked"])
 
     def fill(self, field: str, *first: Spec) -> Spec:

@@ -245,10 +245,10 @@ def _absence(
     has_rows: bool,
     switches: str = "",
 ) -> str:
-    """Return the reason why a look-up table has no value, in the words of `icmodel.model.explanation`.
+    """Return the reason why a look-up table has no value, with the wording of `icmodel.model.explanation`.
 
-    ``switches`` is empty for a question without switches; then the reason does not mention them. Otherwise it is the
-    placeholder `SWITCHES`. A formula of the sheet replaces the placeholder by the number of switches in the question.
+    If ``switches`` is empty, the reason does not mention switches. Otherwise ``switches`` is the placeholder
+    `SWITCHES`: a formula of the sheet replaces it by the number of switches in the question.
     """
     data = found.data
     for entry in data.absences:

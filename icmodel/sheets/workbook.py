@@ -470,9 +470,9 @@ class _Workbook:
                 curve.write_formula(k + 1, place, formula, None, stored)
 
     def goodput_configuration(self) -> Mapping[str, Cell] | None:
-        """Return the row of the configurations sheet for goodput, at the protocol, cores and switches of the inputs.
+        """Find the row for goodput in the configurations sheet, at the inputs' protocol, cores and switches.
 
-        Returns None if the dataset has no goodput there.
+        Returns None if the dataset has no goodput for these inputs.
         """
         protocol, cores = self.inputs["protocol"], self.inputs.get("cores")
         if cores is None:

@@ -156,7 +156,7 @@ class Links(Document):
 
     @property
     def key(self) -> str:
-        """Name of this table in ``choices``: the names of both groups, such as ``camera<->switch``."""
+        """Name by which ``choices`` refers to this ``[[links]]`` table: both groups, such as ``camera<->switch``."""
         return ENDS.join(self.between)
 
 

@@ -358,7 +358,7 @@ def notes_on_system(case: UseCase, derived: Derivations, candidate: str) -> tupl
 
 
 def _notes(case: UseCase, derived: Derivations, candidate: str, system: System) -> Iterator[str]:
-    """Yield one sentence for each stream of a use case whose requested rate differs in the system."""
+    """Yield one sentence for each stream whose requested rate in the system differs from that in the use case."""
     questions = next(each for each in case.candidates if each.name == candidate).scenarios
     for name, question in questions.items():
         scenario = at_needed_rate(question.scenario(), name, derived)

@@ -95,7 +95,10 @@ class Topology:
         return visits
 
     def _steps_from(self, node: str) -> tuple[tuple[str, float], ...]:
-        """Neighbouring switches of a switch, each with the delay of the link plus that of the neighbour [s]; cached."""
+        """Return the neighbouring switches of a switch as pairs of name and delay [s]; cached.
+
+        The delay is that of the link to the neighbour plus that of the neighbour itself.
+        """
         if node not in self._steps:
             self._steps[node] = tuple(
                 (name, link_s + self.switches[name].latency_s)

@@ -123,7 +123,7 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Packets of all streams: by name of the stream, then by interconnect of a link on its path."""
+    """Packets of all streams: ``known[stream][interconnect]`` has those of a stream on links with this interconnect."""
 
     known: Mapping[str, Mapping[str, Packed]]
 
@@ -216,10 +216,10 @@ def _packed(kind: _StreamOnLink, link: Link) -> Packed:
 
 
 def _sizes(possible: list[Packets], mean_bits: float, short: int) -> Sizes:
-    """Find limits of packet sizes that hold for each way in which messages may be cut into packets.
+    """Find limits of packet sizes for messages that may be cut into packets in several ways.
 
-    ``possible`` has the packets of each such way. ``mean_bits`` is the least mean size of a packet [b].
-    ``short`` is the greatest number of short packets that follow one another without a full packet between them.
+    ``possible`` has the packets for each way; the limits hold for all ways. ``mean_bits`` is the least mean size of a
+    packet [b]. ``short`` is the greatest number of short packets that follow one another without a full packet between.
     """
     shortest = min(packets.shortest_bits for packets in possible)
     longest = max(packets.longest_bits for packets in possible)
@@ -419,9 +419,9 @@ class Overload:
 
     @property
     def when(self) -> str:
-        """Part of `sentence`: the overloaded priority, or the time within which messages must be sent.
+        """Words in `sentence` that name the overloaded priority, or the time within which messages must be sent.
 
-        Empty if the average load of the whole port is too high.
+        An example is `` at the priority 5``. The words are empty if the average load of the whole port is too high.
         """
         if self.within_s:
             time = units.format_seconds(self.within_s, 4)

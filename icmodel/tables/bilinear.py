@@ -206,10 +206,11 @@ def _choose_curves(
 
 
 def _curves_beside(load: Floats, usable: Bools, loads: Floats) -> tuple[Ints, Ints]:
-    """Find the curves of the next lower and next higher load for each slot (load interval) and cell (payload interval).
+    """Find the two curves between which each element is interpolated: those of the next lower and next higher load.
 
-    The result holds two arrays of indices (slots, cells) into n curves that ascend in load; −1 means no curve.  The
-    mask ``usable`` (n, cells) is true if the curve may be used in the cell.
+    An element is a slot (load interval) in a cell (payload interval).  ``load`` (n,) holds the loads of n curves, and
+    ``loads`` the limits between the slots, both ascending.  The mask ``usable`` (n, cells) is true if a curve may be
+    used in a cell.  The result is two arrays (slots, cells) with indices of curves; −1 means no curve.
     """
     rank, none = np.arange(len(load))[:, None], np.full((1, usable.shape[1]), -1)
     highest = np.maximum.accumulate(np.where(usable, rank, -1))

@@ -56,8 +56,8 @@ class Curve:
     rows : array, shape (n,)
         Indices of dataset rows.  A point added between measured points has the index of the measured row before it.
     anywhere : bool
-        Whether the curve is a single row without a payload.  The number of this row holds at every payload, marked
-        ``extrapolated``.
+        Whether the curve is a single row without a payload.  The numbers of this row then hold at every payload, with
+        the basis ``extrapolated``.
     next_rows : array, shape (n,), optional
         Index of the measured row after each point, if points were added.
     domain : (float, float), optional

@@ -118,7 +118,7 @@ class TableQuery:
 
     @cached_property
     def unlimited(self) -> Load:
-        """Unlimited load for each of the n requests, (n,), to be used instead of the requested load."""
+        """Unlimited load of n requests; a look-up with it ignores the loads that the requests state."""
         size = len(self.q)
         slot = np.full(size, len(self.tables.axes.loads) + 1)
         return Load(slot, None, np.zeros(size, dtype=bool))
@@ -170,9 +170,10 @@ class TableQuery:
         return found
 
     def _polynomial(self, metrics: Sequence[str], load: Load, ends: Ints) -> Floats:
-        """Evaluate the table polynomials of metrics at some loads, (metrics, ends, n).
+        """Evaluate the table polynomials of metrics at the loads of n requests.
 
-        ``ends`` selects the wanted numbers by index among value, low and high.
+        The result is an array (metrics, ends, n).  The argument ``ends`` has the indices of the wanted numbers: 0 for
+        the value, 1 for low, 2 for high.
         """
         packed, chosen = self.tables.packed, self.tables.chosen(tuple(metrics))
         start, above = self._start(tuple(metrics)), load.above_bps
@@ -297,9 +298,9 @@ class TableQuery:
         return self._of_configuration(self.tables.chosen(tuple(metrics)).cores)
 
     def switches(self, metrics: Sequence[str]) -> Floats:
-        """Switch count of the dataset rows from which each metric of each request is computed, (metrics, n).
+        """Switch count of the dataset rows behind each metric and request, (metrics, n).
 
-        If the numbers are equal along an axis, its length is 1.
+        An axis along which all numbers are equal has the length 1.
         """
         return self._of_configuration(self.tables.chosen(tuple(metrics)).switches)
 
@@ -333,10 +334,10 @@ class TableQuery:
         return self.tables.metrics[metric].payloads.take(self.config, axis=1)
 
     def _of_configuration(self, numbers: NDArray[Number]) -> NDArray[Number]:
-        """Select the numbers of each request's configuration (protocol, core and switch count), (m, n).
+        """Select from ``numbers`` the column of each request's configuration (protocol, core and switch count), (m, n).
 
-        ``numbers`` (m, configurations) may have a single column, which then holds for every configuration.  If one
-        column holds for all n requests, the result has only this column: (m, 1).
+        ``numbers`` (m, configurations) has m numbers for each configuration, or one column that holds for all of them.
+        If all n requests need the same column, the result has only this column: (m, 1).
         """
         if numbers.shape[1] == 1:
             return numbers

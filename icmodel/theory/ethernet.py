@@ -141,9 +141,9 @@ class Framing(AnyFraming):
 
     @property
     def gap_bytes(self) -> int:
-        """Interpacket gap [B], which is part of a packet's bytes on the wire, but not of its latency.
+        """Gap behind each packet [B] that occupies the wire, but does not count in the packet's latency.
 
-        It is 0 if not ``padded``: as in IC2012, the latency then includes the gap.
+        It is 0 if ``padded`` is False, since a latency then includes the gap, as in the thesis IC2012.
         """
         return GAP_BYTES if self.padded else 0
 

@@ -146,7 +146,10 @@ def derive_sound_part(usecase: UseCase, mistakes: Mistakes) -> Derivations:
 def _derive_budget(
     budget: Budget, place: Place, derived: dict[str, Derivation], mistakes: Mistakes
 ) -> None:
-    """Add the times of a budget's parts to the derived numbers [s]; the part ``rest`` is the total minus the others."""
+    """Compute the time of each part of a budget [s], and add it to ``derived``.
+
+    The part ``rest`` gets the total minus all other parts.
+    """
     times: dict[str, Fraction] = {}
     for part, text in budget.parts.items():
         with mistakes.at(*place, "parts", part):
@@ -215,7 +218,7 @@ def _derive_stream(
 def _derive_goodput(
     usecase: UseCase, stream: Stream, count: int, derived: dict[str, Derivation]
 ) -> None:
-    """Add to the derived numbers a stream's goodputs, and the times that its application adds to each frame."""
+    """Compute a stream's goodputs and the times that its application needs for each frame; add them to ``derived``."""
     name = stream.name
     goodput, formula = Fraction(0), "stated"
     if isinstance(stream, SampleStream):

@@ -207,8 +207,8 @@ class Budget(Document):
 class Limit(Document):
     """A requirement: a metric of a stream must be at least, or at most, a limit.
 
-    The limit is a text with a unit, or the name of a derived number. With ``device``, the requirement limits the sum
-    of a CPU metric over all connections of the stream at one such device.
+    The limit is a text with a unit, or the name of a derived number. If ``device`` is given, the metric is a CPU load.
+    The requirement then limits its sum over all connections of the stream at one such device.
     """
 
     name: Text

@@ -148,7 +148,10 @@ def interfaces(
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Streams of one name at a device: their number, and the size of each (goodput, or fraction of an interface)."""
+    """Streams with the same name at one device: their number, and the size of a single one of them.
+
+    The size is the fraction of an interface that the stream needs, or its goodput [b/s] if the fraction is unknown.
+    """
 
     stream: str
     number: int

@@ -218,8 +218,8 @@ def _with_end_margin(verdict: Verdict) -> Verdict:
 def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
     """Set the margin of a met goodput requirement to capacity / limit − 1.
 
-    The predicted goodput is at most the requested one, so it does not show how much more the network could carry. Its
-    own margin is kept as ``asked_margin``.
+    A margin from the predicted goodput does not show how much more the network could carry, since this goodput is at
+    most the requested one. The field ``asked_margin`` keeps that margin.
     """
     verdict, limit_bps = finding.verdict, finding.verdict.requirement.limit
     bounds = {name: prediction.bounds[name] for name in CAPACITIES if name in prediction.bounds}
@@ -451,10 +451,11 @@ def share_bps(alone_bps: float, endpoints: int, others_bps: float) -> float:
 
 
 def estimate_for(metric: str, known: StreamBounds) -> Estimate:
-    """Return the estimate of a metric by which a requirement is judged.
+    """Return the estimate with which a requirement on a metric is judged.
 
-    Without a prediction, a goodput lies between 0 and theory's maximum. A latency is half a round trip, or, if the
-    round trip is unknown too, lies between bounds such as theory's minimum and a higher quantile.
+    This is the predicted metric, if there is one. Otherwise, a goodput is the interval from 0 to theory's maximum. A
+    latency is estimated by half a round trip. If the round trip is unknown too, it is an interval between bounds,
+    such as theory's minimum and a higher quantile.
     """
     own = known.metrics.get(metric)
     if own is not None and not math.isnan(own.low):

@@ -238,7 +238,7 @@ class Evidence:
 
     @property
     def weak(self) -> bool:
-        """Whether the weakest basis is assumed or extrapolated."""
+        """Whether the weakest basis of the estimate is ``assumed`` or ``extrapolated``."""
         return self.basis in WEAK
 
     @property

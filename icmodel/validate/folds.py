@@ -59,8 +59,10 @@ class Folds:
     ----------
     known : tuple of Point
         All measured and tabulated rows.
-    left_out, tested : mapping
-        By name of the fold: its left-out rows, which are not used for training, and those of them that are tested.
+    left_out : mapping
+        Name of a fold -> its left-out rows, which are not used for training.
+    tested : mapping
+        Name of a fold -> those of its left-out rows that are predicted and scored.
     names : tuple of Key
         Names of the folds, in order.
     """

@@ -56,7 +56,7 @@ class Compared:
 
     @property
     def median(self) -> float:
-        """Median of the measured values over all passes; NaN without a measurement."""
+        """Median of the measured values, one per pass (run of all streams); NaN without a measurement."""
         return median(self.measured) if self.measured else math.nan
 
     @property

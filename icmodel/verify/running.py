@@ -60,7 +60,7 @@ class Times:
         return BASELINE_S + self.warmup_s + self.window_s + self.tail_s
 
     def arguments(self) -> tuple[str, ...]:
-        """Return the options of ``icprobe run`` that set these times."""
+        """Return the options of ``icprobe run`` that set the window, warm-up, tail and idle time of a run."""
         return (
             *("--duration", f"{self.window_s:g} s"),
             *("--warmup", f"{self.warmup_s:g} s"),

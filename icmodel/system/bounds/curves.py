@@ -45,7 +45,7 @@ class RateLatency:
         return self.rate_bps * max(0.0, time_s - self.latency_s)
 
     def time_of(self, bits: float) -> float:
-        """Greatest time until a number of bits is served [s]: the inverse of the curve."""
+        """Greatest time until ``bits`` bits are served [s]: the inverse function of `at`."""
         return self.latency_s + bits / self.rate_bps
 
 
@@ -150,7 +150,7 @@ class ServiceCurve:
         return self.pieces[0].latency_s if self.pieces else math.inf
 
     def at(self, time_s: float) -> float:
-        """Bits that the service curve guarantees to serve within a time [b]."""
+        """Value of the service curve: bits that it guarantees to serve within ``time_s`` seconds [b]."""
         return max([piece.at(time_s) for piece in self.pieces], default=0.0)
 
     def time_of(self, bits: float) -> float:

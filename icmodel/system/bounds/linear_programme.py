@@ -358,9 +358,9 @@ def _queue_dates(
 def maximise_age_s(
     constraints: Sequence[Constraint], date: int, unit_s: float, unit_bits: float
 ) -> float:
-    """Solve the programme: greatest age of ``date`` that the constraints allow [s]; inf if they set no limit.
+    """Solve the linear programme: greatest age of ``date`` that the constraints allow [s]; inf if they set no limit.
 
-    The age of a date is the time from the date until the packet of interest has left the last queue (date `END`).
+    A date is a point in time. Its age is the time until the packet of interest has left the last queue (date `END`).
 
     Parameters
     ----------

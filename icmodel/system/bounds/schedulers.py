@@ -241,7 +241,10 @@ def credit_based_service(
 
 
 def _max_credit_bits(slopes_bps: Slopes, line: ServiceCurve, own: int, traffic: Traffic) -> float:
-    """Greatest credit of a class at a credit-based shaper [b]: c_max of `credit_based_service`."""
+    """Greatest credit of the class ``own`` at a credit-based shaper [b]; infinite if the class has no guaranteed rate.
+
+    `credit_based_service` describes the formula, in which this credit is c_max.
+    """
     fastest = line.pieces[-1]
     higher = [name for name in traffic if name > own]
     shaped = [name for name in higher if name in slopes_bps]

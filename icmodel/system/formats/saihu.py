@@ -485,9 +485,10 @@ class Units:
     time: str = "s"
 
     def within(self, table: Mapping[str, Any]) -> Units:
-        """Default units in a nested table: those of the outer table, unless the nested table states its own.
+        """Return the default units of ``table``, a table nested in the one to which these units belong.
 
-        The keys for this are ``data_unit``, ``rate_unit`` and ``time_unit``.
+        The nested table may state its own in the keys ``data_unit``, ``rate_unit`` and ``time_unit``. For a missing
+        key, these units apply.
         """
         return Units(*(str(table.get(f"{kind}_unit", getattr(self, kind))) for kind in _BASES))
 

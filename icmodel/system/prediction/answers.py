@@ -473,11 +473,11 @@ def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
 
 
 def _row(model: Model, scenario: Scenario, fit: Scenario) -> dict[str, float]:
-    """Convert a question to numbers, by name of the parameter; NaN for a parameter without a value.
+    """Convert the question ``scenario`` to numbers, by name of the parameter; NaN for a parameter without a value.
 
-    ``scenario`` is the question with all switches and cables of the path. ``fit`` is the same question with only those
-    that the dataset can account for. The number of switches is that of ``fit``. The cable length is that of
-    ``scenario``, or NaN if ``fit`` has no cable. All other numbers are the same in both.
+    ``scenario`` has all switches and cables of the path. The dataset may be unable to predict them all, so ``fit`` is
+    the same question with those that it can predict. The result has the number of switches from ``fit``, and the
+    cable length from ``scenario``, or NaN if ``fit`` has no cable. All other numbers are equal in both.
     """
 
     def known(value: float | None) -> float:

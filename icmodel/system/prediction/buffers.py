@@ -361,9 +361,9 @@ def _losses_by_tcp(
     round trips, the connection sends 3 W (W + 2) / 8 packets. It then loses one packet. During the last round trip, the
     buffer is full. W is the part of the buffer that the connection fills, at least 2 packets (assumed).
 
-    The expected fraction is the loss of a connection, 1 / (packets sent), as a mean over all connections. The greatest
-    fraction is the sum of 1 / (round trips) over all connections: all packets of another stream may come while the
-    buffer is full. If all TCP windows are stated and together fit into the buffer, no packet is dropped.
+    The expected fraction is the mean of 1 / (packets sent) over all connections. The greatest fraction is the sum of
+    1 / (round trips) over all connections, the fraction of time in which the buffer is full: another stream may send
+    all its packets in this time. If all TCP windows are stated and together fit into the buffer, no packet is dropped.
     """
     streams, resources = list(system.streams.values()), rates.resources
     by_wire = rates.alone.fastest.bottleneck == BOTTLENECKS.index("wire")

@@ -229,7 +229,7 @@ def demands_its_time(stream: Stream, required: StreamRequirement) -> bool:
 
 
 def whole_message(stream: Stream, required: StreamRequirement) -> bool:
-    """Whether a required latency applies to whole messages; a message may be a single frame."""
+    """Whether a required latency is that of the whole message; true if each message is a single frame."""
     if required.requirement.metric == MESSAGE_LATENCY or stream.frames_a_message <= 1:
         return True
     return required.of == MESSAGE

@@ -234,7 +234,10 @@ def _at_once(
 def _behind_gates(
     shares: Sequence[StreamShare], gates: Sequence[tuple[float, str]], wanted_bps: Floats
 ) -> list[StreamShare]:
-    """Limit each share to the goodput of the stream alone through the gates on its path, see `gate_limit`."""
+    """Limit the share of each stream to the goodput that the gates on its path would pass if it sent alone.
+
+    `gate_limit` computes this goodput.
+    """
     return [
         share.limited_to(limit_bps, port, float(wanted))
         for share, (limit_bps, port), wanted in zip(shares, gates, wanted_bps, strict=True)

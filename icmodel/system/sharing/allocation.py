@@ -137,13 +137,13 @@ class Allocation:
     Parameters
     ----------
     sent_bps, rate_bps : arrays (flows,)
-        Goodput that each flow sends, and goodput that it gets [b/s].
+        Goodput that each flow sends, and goodput that reaches its sink [b/s].
     limiting : array of int (flows,)
         Resource at which a flow gets less than it offers; ``NOWHERE`` if the flow gets its whole offer.
     load, demand : arrays (resources,)
         Load that each resource carries, and load that arrives there, in the unit of the resource.
     available : array (resources,)
-        Load that each resource could carry beside the other classes of its port.
+        Greatest load that each resource can carry, given the load of the other traffic classes at the same port.
     arriving_bps : array (flows, hops)
         Goodput of each flow that arrives at each hop [b/s].
     """
@@ -236,7 +236,7 @@ def allocate(flows: Flows, resources: Resources) -> Allocation:
 
 
 def _allocate_apart(flows: Flows, available: Floats) -> Allocation:
-    """Divide resources with the fixed capacities ``available`` among flows.
+    """Divide resources among flows; ``available`` is the capacity of each resource, which stays fixed.
 
     Lossy flows send the rate that they offer, and lose the excess. Elastic flows (TCP) divide the rest.
     """

@@ -428,13 +428,15 @@ def _added_variance_s2(at: Arrivals, arrival_s: Floats, own_s: float) -> Floats:
 
 
 def _slip_s(at: Arrivals, priority: int, own_s: Floats) -> Floats:
-    """Mean wait of a frame [s] for a less urgent packet that is sent between two of the frame's packets.
+    """Mean time that a frame waits for a less urgent packet sent between two of the frame's packets [s], (entries,).
 
-    Such a packet is sent if it waits, and a packet of the frame comes too late to follow the previous one directly (in
-    the fraction `LATE` of cases). This happens at most once per frame: the later packets of the frame then queue, and
-    follow one another directly. For the same reason it does not happen if a less urgent packet was on the wire when
-    the frame began to arrive. The standard deviation of the wait is assumed equal to its mean. ``own_s`` is the time
-    from the first to the last packet of each entry's frame.
+    An entry is a stream at a port. ``own_s`` (entries,) is the time from the first to the last packet of the frame.
+
+    The port sends a waiting, less urgent packet if a packet of the frame comes too late to follow the previous one
+    directly. The fraction of such cases is `LATE`. The later packets of the frame then queue and follow one another
+    directly, so this happens at most once per frame. If a less urgent packet was on the wire when the frame began to
+    arrive, the frame's packets queue from the start, and this does not happen. The standard deviation of the wait is
+    assumed equal to its mean.
     """
     lower = at.priority < priority
     load = np.bincount(at.port, np.where(lower, at.load, 0.0))[at.port]
