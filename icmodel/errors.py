@@ -231,7 +231,10 @@ class Mistakes:
         return True
 
     def forget(self, *places: Place) -> None:
-        """Mark the values at the paths ``places`` as unknown: later mistakes that concern or need them are left out."""
+        """Mark the values at the paths ``places`` as unknown, so that later mistakes due to them are not listed.
+
+        These are mistakes in the values themselves, and in other values that depend on them.
+        """
         self._wrong += map(self._numbered, places)
 
     def replace(self, place: Place) -> None:

@@ -121,7 +121,7 @@ def test_a_system_that_the_lab_cannot_build_is_refused(part: str, fields: Any, s
 
 
 def test_a_system_without_streams_is_refused() -> None:
-    with pytest.raises(VerificationError, match="nothing can be measured"):
+    with pytest.raises(VerificationError, match="so nothing can be measured: add a"):
         lab_system(small(streams={}), slower=1.0, members=None, dataset="lab-1g-2026")
 
 

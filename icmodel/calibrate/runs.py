@@ -107,7 +107,7 @@ class Observed:
     values: Floats
 
     def part(self, rows: Sequence[int]) -> Observed:
-        """Select some of the measured values by their indices."""
+        """Copy this object with only the measured values at the indices ``rows``, and the runs of these values."""
         return replace(self, runs=tuple(self.runs[row] for row in rows), values=self.values[rows])
 
 

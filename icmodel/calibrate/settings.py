@@ -71,12 +71,12 @@ class Setup:
     Parameters
     ----------
     mtu_bytes : int
-        MTU of the path, which sets the packet breaks.
+        MTU of the path [B]. It determines the packet breaks: payloads above which a frame needs one more packet.
     cores : int
         Number of cores used at the sender, and at the receiver.
     line_rate_bps : float or None
-        Line rate [b/s], of which `Grid.loads` are shares. If it is None, the goodput of the first run is used, rounded
-        to two digits.
+        Line rate [b/s]; each load in `Grid.loads` is a fraction of it. If it is None, the goodput of the first run is
+        used, rounded to two digits.
     burst_bytes : float
         Depth of the token bucket that enforces the line rate [B].
     """
@@ -89,7 +89,7 @@ class Setup:
     def __post_init__(self) -> None:
         if not 1 <= self.cores <= MOST_CORES:
             raise CalibrationError(
-                f"{self.cores} cores are not possible: give 1 to {MOST_CORES}, one sender on each"
+                f"{self.cores} cores are not possible: give 1 to {MOST_CORES}; each core runs one sender"
             )
         if not LEAST_MTU <= self.mtu_bytes <= MOST_MTU:
             raise CalibrationError(

@@ -212,7 +212,7 @@ def _meaning(data: Dataset, axis: str) -> str:
 
 
 def limits_table(data: Dataset) -> Table[str]:
-    """Return a table of the limits on metrics that the dataset's source states."""
+    """Return a table of the least and greatest values that the dataset's source states for metrics."""
     rows = tuple(
         (
             limit.metric,

@@ -82,8 +82,8 @@ class Dataset:
     protocols : tuple of str
         Protocols that have rows.
     interconnect : Interconnect
-        Link between the hosts.  A link in ``fabrics`` replaces it for one value of an option: the keys are pairs of
-        option axis and value.
+        Link between the hosts.  For some values of an option, another link replaces it: ``fabrics`` maps pairs of
+        option axis and value to links.
     option_axes : tuple of str
         Additional columns of points.csv, such as a socket option.  ``option_defaults`` has the default of each.
     stated_limits : tuple of StatedLimit
@@ -91,7 +91,8 @@ class Dataset:
     absences : tuple of mappings
         Metrics without rows, each with the reason.
     variants : mapping
-        Settings by variant of the model, such as ``payload_bytes``: the variant uses only rows with these payloads.
+        Settings of each variant of the model.  With ``payload_bytes``, for example, a variant uses only the rows with
+        these payloads.
     document : mapping
         The whole dataset.toml.
     points : tuple of Point

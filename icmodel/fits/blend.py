@@ -42,17 +42,18 @@ MOST_CORRECTION = 2.5
 class Blend:
     """Blend of candidates (alternative predictors), weighted by their leave-one-out errors.
 
-    An error is the log time of a row minus the prediction from the other rows.  A site is a
-    combination of payload, load and labels.
+    An error is the log time of a row minus the log time predicted from the other rows.  Log time is
+    the natural logarithm of the time per frame for a rate, and of the value for any other metric.
 
     Parameters
     ----------
     candidates : array (candidates, rows)
         Errors of each candidate; NaN if the candidate makes no prediction.
     plain, errors : array (rows,)
-        Errors of the blend before and after its value is lowered.  Only maxima are lowered.
+        Errors of the blend.  If the metric is a maximum, the blended prediction is lowered:
+        ``plain`` has the errors before that, and ``errors`` after it.
     disagreement : array (rows,)
-        Mean distance of the candidates from the blend.
+        Mean distance of the candidates' predictions from the blend, as a difference of log times.
     left_out_row_weights : array (rows, rows)
         Weights in the prediction of each left-out row: one line for each left-out row, one column
         for each row from which it is predicted.  Each line sums to 1.
@@ -85,9 +86,10 @@ class Blend:
         row_weights : array (n, rows)
             Weight of each known row at each site.
         unsure : array (n,)
-            Ratio of the uncertainty at each site to the usual uncertainty at a left-out row: 0 at a
-            measured row without noise.  Only used for a maximum, which is lowered below the mean of
-            the candidates: the smaller the ratio, the less it is lowered.
+            Uncertainty at each site, divided by the usual uncertainty at a left-out row; 0 at a
+            measured row without noise.  It has an effect only if the metric is a maximum.  The
+            prediction is then lowered below the mean of the candidates: the less, the smaller
+            ``unsure`` is.
 
         Returns
         -------

@@ -92,10 +92,11 @@ def frame_times(here_s: Floats, busy: Floats, old: Sites, new: Sites, hosts: Hos
 def scale_to_hosts(
     metric: str, regime: str, ends: Floats, times: FrameTimes, own_bps: float | None
 ) -> Floats:
-    """Scale value, low and high of a metric, ``ends`` (3, n), to other hosts.
+    """Convert a metric from the dataset's hosts to other hosts; ``ends`` (3, n) has its value, low and high.
 
     ``regime`` is the state of load in which the rows were measured, such as ``unlimited`` or
-    ``overload``.  ``own_bps`` is the dataset's line rate [b/s].
+    ``overload``.  ``times`` has the times per frame on both kinds of hosts, and ``own_bps`` is the
+    dataset's line rate [b/s].
     """
     if metric.startswith(LATENCY) and regime == UNLIMITED and times.saturated is not None:
         # Little's law: latency = content of the sender's buffers / goodput.
@@ -316,11 +317,11 @@ class Sender:
         return min(max(memory, self.memory_bytes), MOST_BYTES)
 
     def level(self, statistic: str) -> float:
-        """Statistic, such as ``p99``, of the content of the send buffers, as a fraction of the full content.
+        """Statistic of the fill level of the send buffers (1 is full), such as the 99th percentile, ``p99``.
 
-        A writer stops when the buffers are full, and continues when they have drained to the fraction
-        ``wakes_at``.  The content is assumed to be uniformly distributed between the two.  For ``std``,
-        the result is the standard deviation of the content.
+        The sending process stops when the buffers are full, and continues when they have drained to the
+        fraction ``wakes_at``.  So the fill level is assumed to be uniformly distributed from
+        ``wakes_at`` to 1.  For ``std``, the result is its standard deviation.
         """
         if statistic == "min":
             return self.wakes_at
@@ -498,6 +499,9 @@ def memory_by_rows(data: Dataset, protocol: str, packet_bytes: float) -> float:
 
 
 def _row_key(row: Point) -> tuple[object, ...]:
-    """Key that joins rows of different metrics: protocol, payload, load, options and counts."""
+    """Key of the conditions of a row: rows of different metrics with equal keys belong together.
+
+    The conditions are protocol, payload, load, options and counts (such as cores).
+    """
     counts = row.cores, row.switches, row.endpoints, row.other_goodput_bps
     return row.protocol, row.payload_bytes, row.load_bps, row.options, *counts

@@ -160,10 +160,10 @@ class Mechanism:
         """Number of positive costs that predictions at the rows use."""
 
     def costs(self, protocol: str, full: bool | None = None) -> Costs:
-        """Return the fitted costs of a protocol, by name; the names depend on the kind.
+        """Return the fitted costs of a protocol as a named tuple, whose fields depend on the kind of cost model.
 
-        ``full`` selects hosts at their limit (``True``), hosts below it (``False``), or both
-        (``None``).
+        The costs may differ with the state of the hosts, which ``full`` selects: at their limit
+        (``True``), below their limit (``False``), or both states together (``None``).
         """
         return COSTS_OF[self.kind](*self._costs[self._most_specific((protocol, full))].tolist())
 
@@ -238,10 +238,10 @@ def possible_kinds(sites: Sites) -> tuple[str, ...]:
 
 
 def _fit(kind: str, sites: Sites, log_time: Floats) -> Floats:
-    """Fit the costs of a cost model to the log times (n,) of n rows; returns (costs,).
+    """Fit the costs of a cost model to ``log_time`` (n,), the log times of n rows.
 
-    The constant model takes the median.  Other kinds use non-negative least squares of the relative
-    errors.
+    The result is an array (costs,).  The constant model has one cost: the median time.  The costs of
+    other kinds of model follow from non-negative least squares of the relative errors.
     """
     if kind == CONSTANT:
         return np.array([np.exp(np.median(log_time))])

@@ -135,8 +135,8 @@ class Sites:
     a lone frame, and ``least_packets`` the count in a stream of full packets.  ``wire_s`` is the
     time of a lone frame on the wire [s], and ``least_s`` the least time between frames [s].
 
-    The columns of ``labels`` are protocol, options, counts (of cores, switches and endpoints) with the
-    other endpoints' goodput, whether there is a payload, and the regime of the load (such as
+    The columns of ``labels`` are the protocol, the options, the counts of cores, switches and endpoints,
+    the other endpoints' goodput, whether there is a payload, and the regime of the load (such as
     unlimited, limited or overload).  Sites with equal labels belong to one configuration, and differ
     only in payload and load.
     """
@@ -531,7 +531,7 @@ def limited_ratios(data: Dataset) -> dict[str, list[float]]:
 
 
 def run_shares(data: Dataset) -> dict[str, RunShare]:
-    """Low and high of the ratio goodput / request of single runs below capacity, by protocol.
+    """For each protocol, compute the range (low, high) of goodput / request of a single run below capacity.
 
     Over a long time, a stream below capacity gets its request.  A run of a few seconds may get less or
     more: some frames are in flight at its start or end, and its sender may stall.  90 % of new runs lie

@@ -261,13 +261,13 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     records : sequence of Record
         Records that become rows.
     apart : sequence of str
-        Properties that the user turns into option axes.
+        Properties of the environment that may differ between records: the user turns each into an option axis.
 
     Raises
     ------
     RecordError
-        If hardware or software differs between records, if runs of one point have different lengths, or if a setting
-        differs for another reason than the MTU or a label.  Properties in ``apart`` may differ.
+        If hardware or software differs between records, if runs of one point measured for different times, or if a
+        setting differs between records with the same MTU and the same labels.
     """
     if LENGTH not in apart:
         _check_lengths(records)

@@ -245,7 +245,8 @@ def record_of(line: str) -> Record:
     for metric, value in document.result.items():
         if value < 0 or (metric == "loss_rate" and value > 1):
             raise RecordError(
-                f"run {document.run} has {metric} {value:g}, which is impossible: the record is damaged"
+                f"run {document.run} has {metric} {value:g}, which is impossible: the record is damaged, so remove "
+                "its line"
             )
     load = document.point.get("load_bps", 1.0)
     if isinstance(load, (bool, str)) or not 0 < load < math.inf:

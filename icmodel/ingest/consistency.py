@@ -421,8 +421,9 @@ def _agreed_slip(
     ratio of the ``clear`` deviations is compared with the factors of typical mistakes. A mistake is only returned if at
     least the share `AGREE` of all ``deviations`` have about this median ratio.
 
-    A factor of 2 may be a mistake (a whole round trip labelled as half of one), but the run may also be twice as slow.
-    It counts as a mistake only if other files have the same payloads, and no latency deviates in the unusual direction
+    Latencies that deviate by a factor of 2 may be a mistake (a whole round trip labelled as half of one), but the run
+    may also be twice as slow. The factor counts as a mistake only under two conditions. The other files have the same
+    payloads. And each latency deviates in the usual direction: half a round trip is too long, and a whole one too short
     (see `is_rare_trip`).
 
     Parameters
@@ -430,9 +431,9 @@ def _agreed_slip(
     deviations
         Deviations of all numbers in the file whose metrics belong to one family: bits, time or count.
     clear
-        Those of the deviations that exceed the scatter of the other files and fit some unit mistake.
+        Deviations, taken from ``deviations``, that exceed the scatter of the other files and fit some unit mistake.
     metric_family
-        The family of these metrics.
+        Family of the metrics: bits, time or count.
     """
     if not clear:
         return None

@@ -162,7 +162,7 @@ def table(document: object, key: str) -> Mapping[str, object]:
 
 
 def tables(document: object, key: str) -> list[Mapping[str, object]]:
-    """Look up the objects in the list under a key of a JSON document; empty if there is none."""
+    """Return the objects in the list that a JSON document has under a key; an empty list if there are none."""
     value = document.get(key) if isinstance(document, Mapping) else None
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 

@@ -435,8 +435,8 @@ def _continued(query: TableQuery, own_s: Floats) -> Floats:
     """Extrapolate the hosts' time per frame to payloads at which the wire is the bottleneck.
 
     The result follows a straight line through the times at smaller payloads, at which the hosts are the bottleneck.  It
-    is at most ``own_s`` (2, ends, n), the time that follows from the hosts' utilisation [s]: of sender and receiver;
-    value, low and high; for n requests.
+    is at most ``own_s``, the time that follows from the hosts' utilisation [s].  Both are arrays (2, ends, n): sender
+    and receiver; value, low and high; n requests.
     """
     found, q = own_s.copy(), query.q
     curves = np.stack([q.protocol, q.core_index, q.cores, q.switches]).astype(np.float64)

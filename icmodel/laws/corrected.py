@@ -227,8 +227,9 @@ def benchmarked_loss(query: TableQuery) -> Floats:
 def limited_loss(query: TableQuery) -> Floats:
     """Look up the loss rate of a request below capacity (IC2012 erratum E16).
 
-    The loss may not have been measured at the requested load.  If it was measured at other loads below capacity, the
-    result is then 0.  Otherwise the part of the requests that is missing in the measured goodputs counts as loss.
+    If no loss was measured at the requested load, the loss at other loads below capacity decides.  If it was measured
+    there, the result is 0.  Otherwise the loss is estimated from the measured goodputs below capacity, as the part of
+    the request that did not arrive.
     """
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))

@@ -225,14 +225,14 @@ def multiples(tables: Tables, wanted: Collection[str]) -> tuple[str, ...]:
 def packets_per_s(
     query: TableQuery, metrics: Sequence[str], flow: Flow, *, all_at_limit: bool = False
 ) -> Floats:
-    """Compute packets per second [1/s] from look-up tables, which hold multiples of theory's packet rate.
+    """Compute packets per second [1/s] from look-up tables, which hold the ratio of measured to theoretical packets.
 
-    The result has the shape (metrics, ends, n); the axis ``ends`` holds value, low and high.
+    The result is an array (metrics, ends, n); the axis ``ends`` holds value, low and high.
 
     If only the unlimited load was measured, the packets per frame of a smaller request are interpolated linearly over
-    the ratio request / capacity: from those of a lone frame at 0 to those of a saturated stream at 1.  If the wire has
-    no time for so many packets, the stream merges frames into fewer packets, as far as necessary.  The result never
-    exceeds the line rate.
+    the ratio request / capacity.  At the ratio 0 they are those of a lone frame, and at 1 those of a saturated stream.
+    If the wire has no time for so many packets, the stream is assumed to merge frames into fewer packets, as far as
+    necessary.  The result is at most the number of packets that the wire carries per second.
 
     Parameters
     ----------

@@ -347,8 +347,8 @@ class Shared:
     ) -> Curves:
         """Redraw each curve of a metric from the metric's fit.
 
-        ``overload`` selects the fit of runs in overload.  ``refiner`` computes the points of the curves; by default,
-        it does so for the requested hosts and link.
+        If ``overload`` is true, it is the fit of runs in overload.  ``refiner`` computes the points of the curves; by
+        default, it computes them for the requested hosts and link.
         """
         drawn: dict[Configuration, list[Curve]] = {}
         for key, found in curves.items():

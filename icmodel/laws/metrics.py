@@ -337,10 +337,10 @@ def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
 
 
 def with_busy_cores(entries: Mapping[str, T]) -> dict[str, T]:
-    """Give each metric of busy cores, such as ``cpu_send_cores``, the entry of its utilisation, such as ``cpu_send``.
+    """Copy the entry of each CPU utilisation (``cpu_send``) to the metric of its busy cores (``cpu_send_cores``).
 
-    An entry is the list of table look-ups of a metric, or the basis (kind of evidence) of its rules.  Busy cores are
-    computed from the utilisation.  A metric that already has an entry keeps it.
+    ``entries`` maps a metric to its table look-ups, or to the basis (kind of evidence) of its rules.  Both metrics
+    share an entry, since busy cores are computed from the utilisation.  A metric that already has an entry keeps it.
     """
     found = dict(entries)
     for name in UTILISATIONS:
@@ -356,9 +356,10 @@ UNLIMITED = "latency is that of the unlimited benchmark"
 
 
 def benchmark_and_share(query: TableQuery, flow: Flow) -> dict[str, float]:
-    """Two upper bounds of the goodput [b/s] for a single request: the benchmarked goodput and the stream's share.
+    """Return two upper bounds of the goodput [b/s] of a single request: ``benchmark`` and ``share``.
 
-    The share of the receiver is a bound only if the interface has several endpoints.
+    ``benchmark`` is the goodput that was measured in benchmarks.  ``share`` is the stream's share of the receiver; it
+    is missing if the stream has the receiver for itself.
     """
     found = {"benchmark": float(flow.capacity_bps[VALUE, 0])}
     if query.q.endpoints[0] > 1:

@@ -264,7 +264,10 @@ class Domains:
 
 
 class _Limits(NamedTuple):
-    """Those fields of `ProtocolDomain` that rules use, as arrays: one element for each protocol or each question."""
+    """Limits that rules compare with questions: fields of `ProtocolDomain` as arrays.
+
+    An array has one element for each protocol, or one for each question.
+    """
 
     has_cores: Bools
     least_switches: Ints

@@ -297,10 +297,10 @@ class Model:
         ), options
 
     def _problems(self, scenario: Scenario) -> tuple[Options, dict[str, str]]:
-        """Return the scenario's options that differ from the defaults, and why its other parameters are refused.
+        """Return the options of a scenario that differ from the defaults, and the parameters that cannot be predicted.
 
-        The second result maps each refused parameter to its error message.  Parameters that only add delay (`DELAYS`)
-        come last.
+        The second result maps each parameter that cannot be predicted to its error message.  Parameters that only add
+        delay (`DELAYS`) come last.
         """
         if scenario.protocol not in self.data.protocols:
             raise OutOfDomain(

@@ -201,7 +201,8 @@ class Parameter:
 class Network:
     """Network (devices, switches and links) of a design, with one option chosen for each parameter.
 
-    ``open`` is its document, ``system`` the system built from it, and ``changed`` its differences from the file.
+    ``open`` is the system file with these options, as a document that can be changed, and ``system`` the system built
+    from it. ``changed`` maps each parameter that differs from the original file to its option, as text.
     """
 
     open: OpenSystem

@@ -105,7 +105,7 @@ class SearchSpace:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Design of a system: index of a network, and for each ``[[streams]]`` table the index of a variant."""
+    """Design of a system: one network, and one variant for each ``[[streams]]`` table, as indices into ``space``."""
 
     space: SearchSpace
     network: int

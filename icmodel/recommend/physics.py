@@ -23,9 +23,10 @@ LATENCIES = ("message_latency_s", "latency_max_s")
 
 @dataclass(frozen=True, slots=True)
 class TooLate:
-    """Latency requirement that no choice can meet, since a port sends the messages of a cycle too slowly.
+    """Latency requirement that no choice can meet, since a port needs too long for the messages of a cycle.
 
-    In a cycle, each stream of the group sends one message, all at the same time.
+    The requirement applies to a group of streams. In a cycle, each stream of the group sends one message, all at the
+    same time.
 
     Parameters
     ----------

@@ -271,10 +271,11 @@ class Checks:
         return 0
 
     def predict_nearest(self) -> None:
-        """Predict designs in full, by ascending number of differences from the file, until one meets all requirements.
+        """Predict designs in full, those with the fewest differences from the file first.
 
-        All designs with the same number of differences as the first such design are also predicted, until `MOST_MENDS`
-        designs meet all requirements. At most `MOST_MENDS` + `TRIES` designs are predicted.
+        When a design meets all requirements, only the designs with the same number of differences are still predicted.
+        The search ends at the latest when `MOST_MENDS` designs meet all requirements, or after `MOST_MENDS` + `TRIES`
+        predicted designs.
         """
         scores = self.space.scores
         left = np.flatnonzero(scores.outcomes == MET_ALONE)

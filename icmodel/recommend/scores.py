@@ -217,9 +217,9 @@ class TableLoads:
         )
 
     def undominated(self) -> Ints:
-        """Return the indices of the undominated variants: no other variant is at least as good in every score.
+        """Return the indices of the variants on the Pareto front of all scores; of equal variants, only the first.
 
-        The file's own variant is always included.
+        The file's own variant, at index 0, is always included.
         """
         points = np.column_stack(
             [

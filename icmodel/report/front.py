@@ -194,9 +194,9 @@ def _numbers(findings: Iterable[Finding]) -> Table:
 
 
 def picture(plots: Sequence[Block], decisive: Finding) -> Figure | None:
-    """Choose the plot for the first page: the deciding metric of the deciding stream.
+    """Choose the plot for the first page: metric and stream of the requirement that decides the verdict.
 
-    If this metric has no plot, another plot is chosen, if possible of the same stream. Without plots, the result is
+    If there is no such plot, another plot is chosen, if possible of the same stream. Without plots, the result is
     None.
     """
 

@@ -246,7 +246,7 @@ def protocol_text(row: Row) -> str:
 
 
 def decided_text(row: Row) -> str:
-    """Return as text the value of the requirement that decides the verdict on a link, and the limit.
+    """Return the requirement that decides the verdict on a link as text: metric, predicted value and required limit.
 
     If the value is unknown, the text shows a finite end of its interval: ``≤ 20 ms``. The text of an undecided link
     ends with the number of other undecided requirements: ``+2``.

@@ -108,7 +108,10 @@ def fold_groups(system: System) -> dict[str, Key]:
 
 
 def fold_large_groups(system: System) -> dict[str, Key]:
-    """Return a key for each node, as `fold_groups`, but merge only groups of more than `MOST_MEMBERS` nodes."""
+    """Return a key for each node, the same for all nodes of a group that has more than `MOST_MEMBERS` nodes.
+
+    Nodes with equal keys share a box of the drawing. Each node of a smaller group has a key of its own.
+    """
     groups = fold_groups(system)
     count = Counter(groups.values())
     return {

@@ -110,7 +110,7 @@ class Candidate(Part):
 
 
 class LimitedDataset(Part):
-    """Dataset of an evaluation, with its known limits."""
+    """Dataset of an evaluation, with sentences on its known limits, such as what was not measured."""
 
     id: str
     sha256: str

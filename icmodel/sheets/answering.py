@@ -72,8 +72,8 @@ def answer_sheet(
     ------
     ScenarioError
         If no column is a payload, two columns are the same parameter, or a heading with a unit is a misspelt
-        parameter. Also if a heading is that of an answer, such as "goodput [Gb/s]", but not both columns "limited by"
-        and "why" of an answered sheet are present.
+        parameter. Also if a heading is that of an answer, such as "goodput [Gb/s]", in a sheet that was not answered
+        before. (An answered sheet has the columns "limited by" and "why".)
 
     Examples
     --------

@@ -130,10 +130,10 @@ def add_estimate(
 def ground_rows(
     document: Mapping[str, Any], stated: Mapping[Cell, Cell]
 ) -> Iterator[tuple[Cell, ...]]:
-    """Yield the rows of the sheet ``sources``, if the document of an answer lists no used dataset rows.
+    """Yield the rows of the sheet ``sources`` for an answer whose JSON document does not list the dataset rows used.
 
-    They are the datasets with their checksums, then each requirement with its stated source. An evaluation has one
-    dataset; a system has any number.
+    First comes a row for each dataset with its checksum, then a row for each requirement with its stated source. An
+    evaluation has one dataset; a system has any number, and may have none.
     """
     own, datasets = document.get("dataset"), document.get("datasets")
     if isinstance(own, Mapping):
@@ -177,7 +177,7 @@ def kind_of(part: Mapping[str, Any]) -> str:
 
 
 def verdict_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
-    """Return the row of a verdict, in the unit of its metric."""
+    """Return the sheet's row for a verdict; its numbers are in the unit of the judged metric."""
     requirement, estimate = found["requirement"], found["estimate"]
     metric = str(requirement["metric"])
     least, most = requirement.get("at_least"), requirement.get("at_most")

@@ -504,10 +504,13 @@ def flow_steps(found: Lookup) -> Iterator[Step]:
 
 
 def metric_steps(found: Lookup, index: int, name: str) -> Iterator[Step]:
-    """Yield the formulas for value, low and high of a metric at the achieved load, named ``latency_mean_s low raw``.
+    """Yield the formulas for a metric at the achieved load; the last three are its value, low and high.
 
-    Latencies include the delay of the cable, and of the switches that the question has beyond those of the dataset
-    rows. CPU loads are converted to the cores of the question. The numbers are raw: `ordered_steps` limits them.
+    These three have names such as ``latency_mean_s low raw``. Here, raw means not yet limited: `ordered_steps` limits
+    utilisations to 1, and keeps statistics in order, such as mean ≤ maximum.
+
+    Latencies include the delay of the cable. If the question has more switches than the dataset rows, latencies also
+    include the delay of the added switches. CPU loads are converted to the cores of the question.
     """
     processor, times = name.startswith(BUSY), traversals(name)
     flag, load = ("saturated", "limited") if processor else ("not achieved", REQUESTED)

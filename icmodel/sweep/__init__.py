@@ -159,9 +159,10 @@ def sweep_id(version: str, sha256: str, variant: str, grid: Grid, extension: str
 
 
 def block_contents(model: Model, grid: Grid, extension: str, most: int) -> Callable[[int], Content]:
-    """Make the function that predicts one block, given its number, and encodes the answers for the file.
+    """Make a function that predicts one block of the grid, and returns the answers in the encoding of the file.
 
-    The function uses one thread. It raises OutOfDomain if a point is refused.
+    The argument of the function is the number of the block. The function uses one thread. It raises OutOfDomain if a
+    point is refused.
     """
     blocks, encode = grid.blocks(most), TARGETS[extension].encode
 

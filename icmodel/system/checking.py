@@ -300,7 +300,7 @@ class DatasetHeader:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """All kinds of interconnect on which the dataset was measured."""
+        """All kinds of interconnect on which the dataset was measured, such as ``ethernet``, sorted."""
         return tuple(sorted({self.kind, *self.fabrics.values()}))
 
     def kind_at(self, options: Mapping[str, str]) -> str:
@@ -389,7 +389,10 @@ def datasets_of_other_kinds(
 def fabrics_of_other_kinds(
     system: System, headers: Mapping[str, DatasetHeader]
 ) -> Iterator[PartFault]:
-    """Find streams whose options select rows of a dataset that were measured on another interconnect than the link's."""
+    """Find streams whose options select dataset rows of the wrong interconnect.
+
+    The rows were then measured on another interconnect than that of the stream's link.
+    """
     for stream in system.streams.values():
         links = system.links_of(stream)
         source, sink = system.devices[stream.source], system.devices[stream.sink]

@@ -198,7 +198,7 @@ class OpenSystem:
     def _sound_part(self, mistakes: Mistakes) -> System:
         """Make the system from its valid parts, and add the mistakes of all parts to ``mistakes``.
 
-        If there is a mistake, `check` also examines the valid parts, and its findings are added.
+        If there is a mistake, the valid parts are also checked as a system, and the mistakes found there are added.
         """
         requirements = stream_requirements(self.document, self.usecase, self.derived, mistakes)
         system = expand_sound_part(self.document, requirements, mistakes)

@@ -169,10 +169,10 @@ class Port:
     scheduler: Scheduler = field(default_factory=Fifo)
 
     def paced_bps(self, priority: int) -> float:
-        """Greatest rate at which packets of a class leave one after another [b/s]: the port's rate, or an idle slope.
+        """Greatest rate at which waiting packets of a class leave the port [b/s].
 
-        A shaped class earns credit only while it waits. So packets of the class that arrive together leave at the
-        idle slope of the class (IEEE 802.1Q-2022 §8.6.8.2).
+        It is the rate of the port, or the idle slope of a class with a credit-based shaper. Such a class earns credit
+        only while it waits, so packets that arrive together leave at the idle slope (IEEE 802.1Q-2022 §8.6.8.2).
         """
         if not isinstance(self.scheduler, CreditBased):
             return self.rate_bps

@@ -58,9 +58,10 @@ def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations
 
 
 def _with_source(stream: Stream, table: Streams) -> Stream | None:
-    """Copy a stream of a use case, but take the numbers of its traffic source from the system's table.
+    """Copy a stream of a use case, with the numbers of the traffic source in a ``[[streams]]`` table of the system.
 
-    ``None`` if the two sources are of different kinds, such as pictures and bursts.
+    The numbers are, for example, the size and the rate of pictures. The result is ``None`` if use case and system have
+    different kinds of source, such as pictures and bursts.
     """
     source = table.produces
     update: dict[str, object]

@@ -375,7 +375,7 @@ class _Message:
         return cls(rate_bps, stream.producer.period_s, stream.producer.due_s)
 
     def due_bits(self, within_s: float) -> float:
-        """Bits of all messages due within a time [s]; the time starts when the first message arrives."""
+        """Bits of all messages whose deadlines end within a time [s], counted from the arrival of the first message."""
         if within_s < self.due_s:
             return 0.0
         count = math.floor((within_s - self.due_s) / self.period_s) + 1
@@ -407,7 +407,7 @@ class Overload:
 
     @property
     def ratio(self) -> float:
-        """Load of the overloaded port or priority, as a fraction of the greatest rate at which it can be sent."""
+        """Load of the overloaded port or priority, divided by the greatest rate at which the port can send it."""
         return self.asked_bps / self.most_bps
 
     @property

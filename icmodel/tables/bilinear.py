@@ -354,7 +354,8 @@ def _around_one(terms: Floats) -> Floats:
     """Polynomial terms at load 0 of a ratio that approaches 1 as the load approaches 0 (rule ``one``).
 
     ``terms`` are the polynomial terms at the lowest measured load.  At load 0, the value is 1, and low and high have
-    the same distances from it as at the lowest load.  The interval is then extended to the low and high in ``terms``.
+    the same distances from it as at the lowest load.  If the low in ``terms`` is lower, or the high is higher, it is
+    used instead.
     """
     found: Floats = terms - terms[:, [VALUE]]
     found[0] += 1.0

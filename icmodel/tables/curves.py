@@ -113,9 +113,9 @@ class Curve:
         return np.asarray(np.interp(payload_bytes, self.payload_bytes, self.ends[VALUE]))
 
     def half_curvature(self, payload_bytes: Floats) -> Floats:
-        """Quadratic coefficient of low and of high over payload, at some payloads, (2, n): half the second derivative.
+        """Quadratic coefficients of low and high as functions of the payload, at n payloads, array (2, n).
 
-        It is 0 beyond the first and last payload of the curve.
+        A coefficient is half the second derivative.  It is 0 beyond the first and last payload of the curve.
         """
         own, gap = self.payload_bytes, self.gap_of(payload_bytes)
         within = (payload_bytes >= own[0]) & (payload_bytes < own[-1])

@@ -139,16 +139,18 @@ def _curves_over_payload(points: Sequence[Point]) -> list[list[Point]]:
 def _leave_each_out(
     curves: Sequence[Sequence[Point]], *, relative: bool
 ) -> tuple[float, float, Floats]:
-    """Compare each inner row of a curve with the line through its two neighbours; each curve has at least three rows.
+    """Leave out each inner row of a curve, and compare it with the straight line through its two neighbours.
+
+    Each curve has at least three rows.
 
     Returns
     -------
     median, typical : float
         Median error of these lines, and typical error: the median, or the mean if the median is 0.
     scores : array, shape (rows left out,)
-        Error at each left-out row, divided by a local scale.  The part of the error that the half-widths of its two
-        neighbours explain is subtracted first.  The scale is the typical error plus the deviation of nearby rows from a
-        straight line.
+        Score of each left-out row: the part of its error that the half-widths of its two neighbours do not explain,
+        divided by a local scale.  The scale is the typical error plus the deviation of nearby rows from a straight
+        line.
     """
     rows = [point for curve in curves for point in curve]
     x = np.array([float(p.payload_bytes or 1) for p in rows])

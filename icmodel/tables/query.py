@@ -291,9 +291,9 @@ class TableQuery:
         return np.asarray(self.tables.group[self.tables.index[metric]].take(self.config) > 0)
 
     def cores(self, metrics: Sequence[str]) -> Floats:
-        """Core count of the rows behind each metric and request, (metrics, n); 0 if the rows state no core count.
+        """Core count of the dataset rows from which each metric of each request is computed, (metrics, n).
 
-        An axis along which all numbers are equal has the length 1.
+        It is 0 if the rows state no core count. If the numbers are equal along an axis, its length is 1.
         """
         return self._of_configuration(self.tables.chosen(tuple(metrics)).cores)
 

@@ -122,7 +122,10 @@ class Wire:
         return theory.packets(self._carried(payload_bytes), framing).astype(np.float64)
 
     def least_packets(self, payload_bytes: Floats) -> Floats:
-        """Packets per frame in a stream, for each payload [B]: as few as possible if the protocol merges frames."""
+        """Packets per frame in a stream, for each payload [B].
+
+        If the protocol merges frames, all packets are taken as full, so small frames need less than one packet each.
+        """
         if not self.merges:
             return self.packets(payload_bytes)
         full = self._full_packets()

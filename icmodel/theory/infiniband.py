@@ -84,7 +84,7 @@ class RdmaFraming(AnyFraming):
     @property
     @abstractmethod
     def packet_bytes(self) -> int:
-        """Overhead of every packet [B]: the headers and checksums around its data."""
+        """Overhead of every packet [B]: its headers and checksums, without its data."""
 
     @property
     def max_payload_bytes(self) -> int:

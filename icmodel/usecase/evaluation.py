@@ -177,7 +177,7 @@ def at_needed_rate(scenario: Scenario, stream: str, derived: Derivations) -> Sce
 
 @dataclass(frozen=True, slots=True)
 class _CandidatePrediction:
-    """A candidate of a use case, and the model that predicts its streams.
+    """Candidate of a use case (protocols with their settings), together with the model that predicts its streams.
 
     ``metrics`` names the metrics to predict; ``None`` means all metrics.
     """

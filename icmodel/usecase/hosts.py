@@ -46,10 +46,11 @@ class Interfaces:
     def shared(
         self, stream: str, loads: tuple[Load, ...], derived: Derivations
     ) -> SharedInterface | None:
-        """Find the busiest of the interfaces that carry a stream: its other streams need the most goodput.
+        """Of the interfaces that carry a stream, find the one whose other streams need the most goodput.
 
-        ``loads`` is either `received` or `sent`. Each element describes one interface: the names of the streams that it
-        receives or sends, each with their number. The result is ``None`` if no interface carries the stream.
+        ``loads`` is either `received` or `sent`. Each element describes one interface: it maps the name of a stream to
+        the number of streams with this name that the interface receives or sends. The result is ``None`` if no
+        interface carries the stream.
         """
         busiest = max(
             (load for load in loads if stream in load),

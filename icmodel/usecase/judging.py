@@ -100,7 +100,7 @@ class Criterion:
 
     @property
     def streams(self) -> int:
-        """Number of streams over which the requirement sums a metric; 1 if it names no device.
+        """Number of streams whose values are added for a requirement on a device; 1 if the requirement names no device.
 
         It is the number of streams at the device, divided by the number of hosts over which the candidate spreads them,
         and rounded up.
@@ -281,10 +281,11 @@ def _rate_text(scenario: Scenario) -> str:
 
 
 def no_rate(trial: Trial) -> str:
-    """Return a text for a required goodput that no frame rate is sure to achieve with the payload of ``trial``.
+    """Return a sentence part: with the payload of ``trial``, no frame rate is sure to achieve the required goodput.
 
-    The text says that no rate achieves the goodput, or that some rate may but none surely does. It also states the
-    greatest goodput with this payload, and whether a sender without a rate limit is sure to achieve the required one.
+    It says that no rate achieves the goodput, or that no rate surely achieves it but some rate may. It also states the
+    greatest goodput with this payload. If a sender without a rate limit surely achieves the required goodput, it says
+    so.
     """
     frames = f"with frames of {trial.payload_bytes} B"
     greatest = trial.goodput(None)

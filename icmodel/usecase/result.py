@@ -426,10 +426,11 @@ def needed_measurement(metric: str, scenario: Scenario) -> str:
 
 
 def others_beyond(data: Dataset, requirement: Requirement, scenario: Scenario) -> str:
-    """Return a warning if the dataset has rows with other options that exceed a required latency; otherwise empty.
+    """Return a warning if latencies measured with other options exceed a required latency; otherwise an empty text.
 
-    Rows with the scenario's protocol count, at any payload and load, if they give the required latency metric or the
-    maximum latency. They do not change the verdict, which holds for the scenario's own options.
+    The latencies are compared at any payload and load, but only for the scenario's protocol. They are those of the
+    required metric, and maximum latencies. The warning does not change the verdict, which holds for the scenario's own
+    options.
     """
     if not requirement.metric.startswith("latency_") or requirement.at_most is None:
         return ""

@@ -61,7 +61,7 @@ class Compared:
 
     @property
     def judged(self) -> bool:
-        """Whether the number has both a prediction and a measurement."""
+        """Whether the prediction can be judged: the number was predicted, and was measured."""
         return bool(self.measured) and math.isfinite(self.value)
 
     @property

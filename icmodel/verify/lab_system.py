@@ -124,7 +124,9 @@ def _check_streams(system: System) -> None:
                     "only sets nagle: leave the option out"
                 )
     if not system.streams:
-        raise VerificationError(f"the system {system.name} has no streams: nothing can be measured")
+        raise VerificationError(
+            f"the system {system.name} has no streams, so nothing can be measured: add a [[streams]] table"
+        )
 
 
 def _with_fewer_members(system: System, members: int | None) -> System:

@@ -153,9 +153,9 @@ class Metric(BaseModel):
 
 
 class Judged(BaseModel):
-    """Requirement of a user (``asked``, as typed), and its outcome.
+    """Requirement that a user typed (``asked`` is the text), and whether it is met (``outcome``).
 
-    ``limit`` is in SI units. If the typed text cannot be parsed, ``problem`` is the reason.
+    ``limit`` is in SI units. If the text cannot be parsed, ``problem`` states the reason.
     """
 
     asked: str

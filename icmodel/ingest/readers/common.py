@@ -246,8 +246,9 @@ class Pace(NamedTuple):
 def pace_of(sent_bps: float, default_bps: float, option: str) -> Pace:
     """Estimate the load of a run whose rate limit the file does not state.
 
-    If the run sent near the tool's default, which ``option`` sets, the default is assumed.  Otherwise the
-    sent rate is the load, to three digits.
+    ``option`` is the option of the tool that sets the rate limit, and ``default_bps`` its default.  If the
+    sent rate is about the default (see `NEAR`), the load is assumed to be the default.  Otherwise the load
+    is the sent rate, rounded to three digits.
 
     >>> pace_of(1.04e6, 2.0**20, "-b").assumed[0].value
     1048576.0

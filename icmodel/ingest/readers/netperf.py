@@ -374,10 +374,10 @@ class _Omni:
         return value if value >= 0 else None
 
     def result(self) -> Result:
-        """Make the result of the omni test.
+        """Make the result of netperf's omni test.
 
-        If its throughput is in Trans/s, or its banner names a request/response test, the result has round trips,
-        otherwise the rate of a stream.
+        If the throughput is in Trans/s (transactions), or the banner names a request/response test, the result has the
+        numbers of round trips. Otherwise it has the rate of a stream.
         """
         test, pairs = self.test, self.pairs
         require(

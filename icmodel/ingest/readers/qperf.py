@@ -210,7 +210,10 @@ def _number(lines: Mapping[str, str], key: str, metric: str, side: Side) -> Numb
     text = lines[key]
     match = _VALUE.fullmatch(text)
     if match is None:
-        raise RecordError(f"{text!r} is not a value of qperf")
+        raise RecordError(
+            f"the line {key!r} has {text!r}, which is not a number with a unit, such as '211 MB/sec': the "
+            "file was changed"
+        )
     unit = match[2]
     speed = _SPEED.fullmatch(unit.replace(" ", ""))
     if unit in TIMES:

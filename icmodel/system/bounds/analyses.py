@@ -323,12 +323,13 @@ class PathAggregate:
         return min(wait, queue.wait_s(bits, every))
 
     def delay_s(self, flow: Flow, service: ServiceCurve) -> float:
-        """Delay bound of a flow's packets [s] for a service curve of the whole path.
+        """Delay bound of a flow's packets [s], given a service curve of the whole path.
 
-        The arrival curve ``alpha`` of the aggregate bounds the bits that arrive within a time, including the
-        packet itself. So a packet of l bits waits until the other ``alpha - l`` bits are served. The last line then
-        sends its l bits without a pause. The bound is the sum of this wait, this transmission time, and the delays of
-        all links. If the rate of the last line is unknown, the packet waits until all ``alpha`` bits are served.
+        The flow is analysed together with other flows of the same path, its aggregate. The arrival curve ``alpha`` of
+        the aggregate bounds the bits that arrive within a time, the flow's packet included. So a packet of l bits waits
+        until the other ``alpha - l`` bits are served. The last line of the path then sends its l bits without a pause.
+        The bound is the sum of this wait, this transmission time, and the delays of all links. If the rate of the last
+        line is unknown, the packet waits until all ``alpha`` bits are served.
         """
         last = self.queues[-1].server
         own = flow.min_packet_bits if last.line_rate_bps else 0.0
@@ -337,7 +338,10 @@ class PathAggregate:
         return horizontal_deviation_s(waiting, service) + last.packet_s(own) + fixed
 
     def forwarding_bits(self, hop: int, bits: float) -> float:
-        """Bits of a packet that the server at a hop must send before the packet counts as arrived at the next server."""
+        """Bits of a packet that the server at a hop must send before the packet counts as arrived at the next server.
+
+        These are all bits, or only those of the header if the next switch cuts through.
+        """
         return self.queues[hop].server.forwarding_bits(bits, self._following(hop))
 
     def forwarding_s(self, hop: int) -> float:

@@ -176,7 +176,10 @@ class Programme:
                 yield Constraint([*ages, *bits], piece.rate_bps * idle + more)
 
     def arrivals(self, dates: QueueDates) -> Iterator[Constraint]:
-        """Constraints of one queue: arrivals between two dates are at least 0, and at most the arrival curves."""
+        """Constraints on the arrivals at one queue between any two dates (points in time).
+
+        At least 0 bits arrive, and at most as many as the arrival curves allow.
+        """
         arrivals, of_interest = self.path.propagation.arrivals, self.path.stages_of_interest
         for stages, bits in dates.aggregates():
             buckets = arrivals.of_stages(stages, of_interest).buckets
@@ -224,17 +227,20 @@ class QueueDates:
 
     @cached_property
     def along(self) -> StageNumbers:
-        """Numbers of the stages (packets of some flows at one server) that come from the previous queue of the path."""
+        """Numbers that identify the stages at this queue whose packets come from the previous queue of the path.
+
+        A stage is the packets of some flows at one server.
+        """
         there = frozenset() if self.before is None else frozenset(self.before.queue.stages)
         stages = self.queue.stages.values()
         return frozenset(stage.number for stage in stages if stage.before in there)
 
     @cached_property
     def entering(self) -> Mapping[str | None, Mapping[int, StageNumbers]]:
-        """Stages that enter the path at this queue, by link of arrival, then by the hop after which they leave.
+        """Stages that enter the path at this queue: link of arrival -> last hop on the path -> stage numbers.
 
-        A stage is the packets of some flows at one server; a hop is a server of the path. The innermost values are
-        sets of stage numbers.
+        A stage is the packets of some flows at one server; a hop is a server of the path, and the last hop of a stage
+        is the one after which its packets leave the path. Numbers identify the stages.
         """
         return {
             link: {

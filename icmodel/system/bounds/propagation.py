@@ -316,8 +316,8 @@ class StageArrivals:
     Parameters
     ----------
     look_back
-        How many servers back, from a stage towards the sources, the joint output of a server is computed as an
-        additional bound for the traffic over one link. 0: not at all.
+        Number of servers before a stage, towards the sources, whose joint output is computed. The joint output of a
+        server is an additional bound for the traffic over the link behind it. 0: no such bound.
     """
 
     def __init__(self, look_back: int) -> None:
@@ -403,8 +403,9 @@ class StageArrivals:
     ) -> ArrivalCurve:
         """Arrival curve of the traffic over one link without the stage ``left_out``: the minimum of two curves.
 
-        A stage is the packets of some flows at one server. One curve is the sum over all stages of the link (computed
-        once and kept), less the curve of ``left_out``. The other curve is the bound by the line rate of the link.
+        A stage is the packets of some flows at one server. One curve is the sum of the curves of all stages of the link
+        (computed once and kept), minus the curve of ``left_out``. The other curve is the most that the line rate of the
+        link allows.
         """
         own = self._stages[left_out].arrival.buckets
         if len(own) != 1:

@@ -136,9 +136,9 @@ def host_times(
 
 
 def host_latency_s(greatest: Estimate, network_s: float) -> float | None:
-    """Greatest time that the hosts of a stream add to its path [s]; ``None`` if the greatest latency is unknown.
+    """Greatest time that both hosts of a stream add to its latency [s]: ``max(greatest.high - network_s, 0)``.
 
-    The result is ``max(greatest.high - network_s, 0)``.
+    The result is ``None`` if ``greatest`` is absent, or its high end is infinite.
 
     Parameters
     ----------

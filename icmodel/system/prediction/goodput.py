@@ -169,7 +169,7 @@ def _without_dataset(
 def _goodput_by_theory(
     share: StreamShare, stated: StatedTimes, why: str, *, by_window: bool, at_once: bool = False
 ) -> Estimate:
-    """Goodput of a stream without a dataset, before stated buffers.
+    """Goodput of a stream that no dataset predicts, without the losses in buffers whose size the system file states.
 
     If source and sink both state their latency, they are assumed to process all frames. The goodput is
     then the stream's share of the network. Otherwise the share is only an upper limit.
@@ -177,7 +177,7 @@ def _goodput_by_theory(
     Parameters
     ----------
     why : str
-        Reason why no dataset answers.
+        Reason why no dataset predicts the stream.
     at_once : bool
         Whether ``share`` assumes that all streams send whole messages at the same moment.
     """
@@ -278,10 +278,10 @@ def in_whole_frames(goodput: Estimate, share: StreamShare) -> Estimate:
 
 
 def with_other_shares(goodput: Estimate, others: Iterable[Estimate]) -> Estimate:
-    """Reduce the low end of a stream's goodput to the lowest low end in ``others``, unless it is lower itself.
+    """Lower the low end of a stream's goodput, if the low end is lower in one of two other cases.
 
-    ``others`` has the goodputs of the same stream in two other cases: all streams send as much as their datasets allow;
-    or all streams of a host wait in one queue.
+    ``others`` has the goodput of the same stream in these cases. In one case, all streams send as much as their
+    datasets allow. In the other case, all streams of a host wait in one queue.
     """
     low = min((one.low for one in others if not one.absent), default=math.inf)
     if goodput.absent or not low < goodput.low * (1 - SAME):
@@ -324,8 +324,9 @@ def loss_at_once(
     """Greatest loss of a stream if all streams send a message at the same moment.
 
     Frames then come faster than on average, and wait in buffers. The buffer of a port holds the frames beyond the rate
-    of the port. The buffer of a socket holds the frames beyond the rate of the sink's interface or cores. The fraction
-    of the stream's frames in the socket is taken to be at least the loss rate of the dataset at an unlimited rate.
+    of the port. The buffer of a socket holds the frames beyond the rate of the sink's interface or cores. The part of
+    the stream's frames that waits in the socket is assumed to be at least the loss rate that the dataset has at an
+    unlimited rate.
 
     Both buffers have assumed sizes (`PORT_BITS`, `SOCKET_PACKETS`). If the waiting frames of all streams exceed a
     buffer, other streams may fill all of it. So this stream may lose all its waiting frames there. Otherwise it loses

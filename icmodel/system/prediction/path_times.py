@@ -277,7 +277,7 @@ class _Path:
 
     @property
     def buckets(self) -> bool:
-        """Whether a token bucket limits each line of the path, as in the lab."""
+        """Whether every line of the path is limited by a token bucket, as in the lab."""
         return all(self.bursts_bytes)
 
     def first_frame(self, packed: Packed) -> Packets:
@@ -468,9 +468,9 @@ def pipelined_s(
 
 
 def storing(cuts_through: Sequence[bool], rates_bps: Sequence[float]) -> list[bool]:
-    """Whether each switch of a path stores a packet completely before it forwards the packet.
+    """For each switch of a path, compute whether it stores a packet completely before it forwards the packet.
 
-    A switch stores packets unless it is a cut-through switch and the next line is no faster.
+    A cut-through switch does so only if the next line is faster than the line before it; any other switch always does.
 
     Parameters
     ----------

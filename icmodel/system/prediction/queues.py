@@ -268,10 +268,10 @@ class _Columns:
         return np.where(self.at_sender, 0.0, arrives)
 
     def works_s(self, packets: _Sizes) -> Floats:
-        """Time from the arrival of the first to that of the last of the given packets [s], if they queue at the port.
+        """Time between the arrivals of the first and the last of the given packets [s]; 0 if they do not queue.
 
         Packets queue behind each other if they arrive at least as fast as the port sends. If they arrive more slowly,
-        the result is 0, since no packet waits for its predecessor. At the sender's own port, the result is 0 too.
+        no packet waits for its predecessor. At the sender's own port, the result is 0 too.
         """
         pause = self.at_sender | (self.arrival_bps < self.rate_bps)
         return np.where(pause, 0.0, self._behind_bits(packets) / self.arrival_bps)

@@ -189,10 +189,10 @@ def is_elastic(stream: Stream) -> bool:
 
 
 def sent_with(streams: Sequence[Stream]) -> Ints:
-    """For each stream, index of the stream that its sender sends in its place, array (streams,).
+    """For each stream, find the stream that its sender really sends, as an array of indices (streams,).
 
-    For a copy of a multicast set, this is the first copy of the set at the same sending port: the sender sends all
-    copies as one stream. For every other stream, it is the stream itself.
+    A sender sends all copies of a multicast set as one stream. So a copy gets the index of the first copy of the set at
+    the same sending port. Every other stream gets its own index.
     """
     first: dict[tuple[object, ...], int] = {}
     sent = [first.setdefault((*one.multicast_key, one.path[0]), k) for k, one in enumerate(streams)]
@@ -311,7 +311,8 @@ def _resources(
 ) -> Resources:
     """Capacity, priority class and scheduling rule of each resource.
 
-    Classes of a port share the port's rate; classes of an interface in ``queued`` share a capacity of 1.
+    The priority classes of a port share the rate of the port. ``queued`` has the ports at which streams wait while the
+    receiving interface behind the port is busy; the classes of such an interface share its capacity, 1.
     """
     sizes: dict[str, dict[int, list[float]]] = {}  # port -> priority -> sizes of its packets [B]
     on_wire: dict[

@@ -92,7 +92,7 @@ class StatedTimes:
     # --- goodput ------------------------------------------------------------------------------
 
     def constant(self, value: float) -> Estimate:
-        """Estimate without uncertainty, with the stated latencies as its reason."""
+        """Make an estimate whose low and high equal its value; its reason names the stated latencies."""
         return Estimate(value, value, value, STATED, self.why, (STATED,))
 
     def passes_whole(self, share: StreamShare) -> bool:

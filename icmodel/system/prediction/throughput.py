@@ -102,10 +102,10 @@ class Throughput:
     overloaded: Bools
 
     def other_shares(self, stream: int) -> tuple[StreamShare, StreamShare]:
-        """Shares of a stream in two other cases: (``one_queue_shares``, ``most_shares``).
+        """Return the shares of a stream in two less favourable cases.
 
-        In the first case, all streams of a host wait in one queue. In the second case, all senders also send the most
-        that datasets allow.
+        In the first case, all streams of a host wait in one queue. In the second case, they do so too, and all senders
+        send the most that datasets allow.
         """
         return self.one_queue_shares[stream], self.most_shares[stream]
 
@@ -254,19 +254,19 @@ def _others(
     capacity_bps: Floats,
     requested_bps: Floats,
 ) -> dict[str, Floats]:
-    """Parameters of each stream's question to a dataset that describe the other streams, arrays (streams,).
+    """For each stream, describe the other streams to the dataset: by two parameters of a question, arrays (streams,).
 
-    ``endpoints`` is the number of senders that meet, this stream included. ``other_goodput_bps`` is the goodput of the
-    other senders:
+    ``endpoints`` is the number of senders that share a resource with the stream, itself included.
+    ``other_goodput_bps`` is the goodput of the other senders:
 
-    - If a resource limits the stream: its goodput alone, minus its share.
+    - If a resource limits the stream: the goodput that the stream has alone, minus its share of the resource.
     - If no resource limits it: the goodput of the others at its busiest resource, but at most the capacity that remains
       beside its request.
     - If streams without back-pressure overload a receiver: the goodput that the others offer, since the dataset's
       answer includes the loss of all streams.
 
     A sink that states its latency receives all frames that come. So if no resource limits a stream to such a sink, the
-    question describes no others: one sender, and 0 b/s.
+    parameters describe no other streams: one sender, and 0 b/s.
     """
     # busiest port or interface that each stream shares; the last one if several are equally busy
     path = shared.flows.path

@@ -537,11 +537,12 @@ def usable_windows(
 def differentiated(
     rate_bps: float, demand: Classes, behaviours: Mapping[int, str]
 ) -> dict[int, float]:
-    """Rate available to each DSCP class of a port, as the thesis IC2012 measured at a switch (§6.5.3).
+    """Rate available to each DSCP class of a port, by rules that the thesis IC2012 measured at one switch (§6.5.3).
 
     The switch had factory settings. Expedited forwarding goes first, with at most 5.5/9.4 of the rate. The assured
-    classes share the rest by weight: AF4 and AF1 as 7 to 2.4. AF2 and AF3 lie evenly between AF1 and AF4, and best
-    effort counts as AF1 (both assumed). Drop precedences made little difference in the measurement; they are ignored.
+    forwarding classes share the rest by weight: 7 for AF4, and 2.4 for AF1. The weights of AF2 and AF3 are assumed to
+    lie evenly between these two. Best effort is assumed to have the weight of AF1. Drop precedences are ignored, since
+    they made little difference in the measurement.
 
     Parameters
     ----------
