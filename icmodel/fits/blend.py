@@ -118,9 +118,9 @@ class Blend:
         return np.asarray((known / known.sum(axis=0)).mean(axis=1))
 
     def nearby_left_out(self, rows: Floats) -> Floats:
-        """For each row, the mean of a quantity (rows,) over the other rows; the result is (rows,).
+        """Mean of a quantity at all rows but one, for each row left out in turn, (rows,).
 
-        Rows near the left-out row have large weights in its mean.
+        ``rows`` (rows,) is the quantity at each row.  Rows near the left-out row have large weights.
         """
         return np.asarray(self.left_out_row_weights @ rows)
 

@@ -37,7 +37,7 @@ class Compared:
     """Times per frame of two programs at one payload, on the same hosts and without a rate limit [s].
 
     Both are times that one core spends on a frame. ``program_s`` is the measured time of the user's program. ``host`` is
-    the predicted time of the tool with which the dataset was measured.
+    the predicted time of a program without work of its own: the tool with which the dataset was measured.
     """
 
     payload_bytes: int

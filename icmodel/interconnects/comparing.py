@@ -352,7 +352,7 @@ def _stream_bounds(
 def _estimate(case: UseCase, limit: Limit, bounds: _Bounds, wire: Wire) -> Estimate:
     """Return the interval that theory gives for a metric: it follows from the wire alone, and holds for any hosts.
 
-    If theory has no bound of the metric, the estimate has no value; it states this reason.
+    If theory has no bound of the metric, the result is an estimate without a value; it states this as the reason.
     """
     metric, payload_bytes = limit.metric, bounds.scenario.payload_bytes
     rate, alone = (

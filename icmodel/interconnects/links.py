@@ -11,7 +11,7 @@ Rules for candidates:
   states none.
 - Core counts: the least and the greatest measured count, and the count with the greatest measured goodput.
 - Protocols: each protocol of the dataset for each stream, in all combinations.
-- Endpoints: the devices of the use case that share an interface, counted as in every evaluation.
+- Endpoints: the number of streams that share an interface, computed as `icmodel.usecase.evaluate` does.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ GOODPUT = "goodput_bps"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Result of judging a use case on a link by one source: a dataset, or theory.
+    """One source of a verdict, a dataset or theory, and its result for a use case on a link.
 
     Parameters
     ----------

@@ -333,10 +333,10 @@ class Placer:
         return self._theory(protocol, np.maximum(payload, 1.0)).columns
 
     def place(self, columns: Mapping[str, Column]) -> Placed:
-        """Convert questions to table indices.
+        """Convert n questions to indices into look-up tables.
 
-        ``columns`` maps names with SI units to arrays. ``requested_goodput_bps`` is required; other missing
-        columns take defaults.
+        ``columns`` maps the name of a parameter in SI, such as ``requested_goodput_bps``, to its values (n,).
+        ``protocol``, ``payload_bytes`` and ``requested_goodput_bps`` are required; other parameters have defaults.
         """
         payload = columns["payload_bytes"].astype(np.float64, copy=False)
         protocol = columns["protocol"].astype(np.int64, copy=False)

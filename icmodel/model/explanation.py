@@ -113,7 +113,7 @@ class Explanation:
 
     @property
     def rows(self) -> tuple[UsedRow, ...]:
-        """Dataset rows used for the numbers."""
+        """Dataset rows from which at least one metric of the prediction was computed."""
         rows = sorted(set().union(*map(self.rows_of, self.present)))
         return tuple([UsedRow._make(OF_ROW(self.data.points[row])) for row in rows])
 

@@ -338,7 +338,9 @@ def _xlsx_rows(body: bytes, place: Path) -> list[list[Cell]]:
     except ReportError:
         raise
     except Exception as error:  # each kind of damage has its own exception in calamine
-        raise ReportError(f"{place} is not an XLSX file that can be read: {error}") from error
+        raise ReportError(
+            f"{place} is not an XLSX file that can be read ({error}): save it again, or give a CSV file"
+        ) from error
     return [
         [
             None if cell == "" else cell if isinstance(cell, (str, int, float)) else str(cell)

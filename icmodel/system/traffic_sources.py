@@ -84,7 +84,7 @@ class Producer:
 
 
 class _Source(Document):
-    """Base class of ``produces`` tables; by default, the stream must state the payload of its frames."""
+    """Base class of the ``produces`` tables of a system file, which describe the data that a stream's source makes."""
 
     kind: str
 
@@ -145,7 +145,7 @@ class Samples(_Source):
         return Producer("samples", 1 / self.cycle_hz, bits / 8, self.within_s)
 
     def frame_bytes(self) -> int:
-        """Default payload of a frame: all samples of a cycle [B]."""
+        """Payload of a frame if the stream states none [B]: the bytes of all samples of a cycle."""
         return math.ceil(self.samples * self.size_bits / 8)
 
 
@@ -185,7 +185,7 @@ class Burst(_Source):
         return Producer("burst", self.period_s, self.burst * self.size_bytes, self.within_s)
 
     def frame_bytes(self) -> int:
-        """Default payload of a frame: one frame of the burst [B]."""
+        """Payload of a frame if the stream states none [B]: the key ``size`` of the source, which is for one frame."""
         return self.size_bytes
 
 

@@ -397,8 +397,8 @@ class Cells(NamedTuple):
         Polynomial terms. The first axis holds the number at the left knot of the cell, the slope there, and the
         quadratic coefficient. The second axis holds value, low and high.
     basis : array (2, curves, cells)
-        Kind of evidence, as an index into ``BASES``. The first axis holds that of payloads between two points of the
-        curve, and that of a payload at a point.
+        Kind of evidence, as an index into ``BASES``. The first axis has two entries: for payloads between two points of
+        the curve, and for a payload at a point.
     rows : array (2, curves, cells)
         Indices of the dataset rows at the points to the left and to the right of the cell.
     inside : array of bool (curves, cells)

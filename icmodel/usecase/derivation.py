@@ -262,9 +262,9 @@ def _derive_goodput(
 def _derive_samples(stream: SampleStream, count: int, derived: dict[str, Derivation]) -> None:
     """Add the derived numbers of a stream of samples to ``derived``.
 
-    These are the goodputs that all samples, and those of the busiest connection, need to arrive within the time limit.
-    If the delay of the cable is known, a second pair of goodputs (``..._at_distance_bps``) is added: for the time limit
-    minus this delay. Further numbers are the sample count and the payload of the busiest connection.
+    Two goodputs are needed for arrival within the time limit: that of all samples, and that of the busiest connection's
+    samples. If the delay of the cable is known, a second pair of goodputs (``..._at_distance_bps``) is added, for the
+    time limit minus this delay. Further numbers are the sample count and the payload of the busiest connection.
     """
     name, size = stream.name, units.format_bits(stream.size_bits)
     extra = stream.imbalance_ratio

@@ -172,7 +172,7 @@ class CandidateResult:
     findings : tuple of Finding
         Verdict on each requirement.
     readings : tuple of Finding
-        Verdicts on alternative interpretations, which do not affect the outcome.
+        Verdicts on alternative interpretations of requirements; they do not affect the outcome.
     objectives : tuple of Objective
         Metrics to minimise, which have no limit.
     """

@@ -267,7 +267,7 @@ def slowdown(system: System, cores: int) -> float:
 
 
 def busy_cores(system: System) -> float:
-    """Estimate how many cores all streams of a system keep busy at full rate, without slowdown."""
+    """Estimate how many cores of this machine the streams of a system keep busy at the system's unscaled rates."""
 
     def busy(stream: Stream) -> float:
         links = system.links_of(stream)

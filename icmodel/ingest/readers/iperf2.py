@@ -2,7 +2,7 @@
 
 Prefixes of bits are 10^6 and 10^9; MBytes are 2^20 B. If a stream has several lines, the line over the whole run
 counts. For parallel streams, the sum of all streams counts. A client of UDP repeats the server's report, which gives
-the goodput and the loss.  Not taken: one-way latency of ``-e``, which needs synchronised clocks.  ::
+the goodput and the loss.  Not read: one-way latency of ``-e``, which needs synchronised clocks.  ::
 
     Client connecting to 192.0.2.2, TCP port 5001
     [  1] local 192.0.2.1 port 41000 connected with 192.0.2.2 port 5001

@@ -1,7 +1,7 @@
 """Reader of perftest: the tables of ib_write_bw, ib_send_lat and similar programs, including raw Ethernet.
 
 "MB/sec" and "MiB/sec" are 2^20 B/s.  Latencies are half a round trip; for READ and ATOMIC they are a whole round trip.
-Not taken: t_max, which is the second largest sample, and t_stdev, which is computed in whole microseconds.  ::
+Not read: t_max, which is the second largest sample, and t_stdev, which is computed in whole microseconds.  ::
 
                         RDMA_Write BW Test
      Number of qps   : 1            Transport type : IB

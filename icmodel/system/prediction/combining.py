@@ -206,7 +206,10 @@ class _StreamResults:
         overloaded: Sequence[Overload],
         full_host: str,
     ) -> StreamPrediction:
-        """Decide whether all data of the stream arrive, correct its times accordingly, and find its latency bound.
+        """Decide whether all data of the stream arrive, and find its latency bound.
+
+        If frames may wait for any time, the stream's latencies become absent or unknown. If only data are lost, the
+        latencies get the note that they count only frames that arrive.
 
         Parameters
         ----------

@@ -389,10 +389,10 @@ def _spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Sp
 def _variance_ratio(
     at: Arrivals, arrival_s: Floats, frame_s: Floats, urgent: Bools, here: Bools
 ) -> Floats:
-    """Factor by which the variance of a wait changes if the packets of a burst do not arrive at one moment.
+    """Ratio of two variances of the wait of each entry (one stream at one port), array (entries,).
 
-    It is the variance for packets that arrive one after another, divided by the variance for packets that arrive at
-    one moment; a first-order approximation. The result is an array (entries,); an entry is one stream at one port.
+    It is the variance if the packets of each burst arrive one after another, divided by the variance if they all arrive
+    at the same moment. It is a first-order approximation.
     """
     before = at.others(np.where(urgent, at.load * at.burst_s**2 / 3, 0.0))
     ratio = np.ones(len(at.port))
