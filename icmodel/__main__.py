@@ -54,7 +54,10 @@ def exit_quietly_on_interrupt() -> None:
 
 
 def set_handler(handler: Callable[[int, FrameType | None], object] | signal.Handlers) -> None:
-    """Set the handler of Ctrl-C and of the timer that repeats a lost interrupt."""
+    """Set the handler of Ctrl-C, also for the timer signal SIGALRM.
+
+    The timer repeats an interrupt that Python ignored; see `interrupt_again`.
+    """
     signal.signal(signal.SIGINT, handler)
     if HAS_TIMER:
         signal.signal(signal.SIGALRM, handler)

@@ -154,8 +154,8 @@ def test_a_wrong_count_of_runs_is_named(held: Path) -> None:
     ("pattern", "new", "told"),
     [
         (r"^run,", "trial,", "line 1: the columns must be run, protocol"),
-        (r"\nb,", "\n,", "every row must name its run"),
-        (r"\na,", "\nc,", "rows must be sorted by run first"),
+        (r"\nb,", "\n,", "name the run in every row"),
+        (r"\na,", "\nc,", "sort the rows by run first"),
         (r",512,", ",0,", "line 2: payload_bytes '0' is not a whole number"),
         (r"\n(?s:.)*", "\n", "has no rows"),
     ],

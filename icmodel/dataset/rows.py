@@ -125,7 +125,8 @@ def read_held_out(
     points = tuple(_points([cells[1:] for cells in rows], option_axes, len(header) - 1, path))
     if not all(names) or names != sorted(names):
         raise DatasetError(
-            f"{path}: every row must name its run, and rows must be sorted by run first"
+            f"{path}: a row has no run, or the rows are not sorted by run: name the run in every row, and sort "
+            "the rows by run first"
         )
     runs: dict[str, tuple[Point, ...]] = {}
     for name, group in groupby(zip(names, points, strict=True), key=itemgetter(0)):

@@ -93,8 +93,8 @@ class Process:
     def covariance(self, modelled: Modelled, distances: Distances) -> Floats:
         """Covariance of m sites (payload, load and labels) with the n rows of this process, (m, n).
 
-        The result is a multiple of the process's variance, ``scale``².  ``modelled`` is the cost model's
-        prediction at the sites, and ``distances`` are those of the sites from the rows.
+        The result is relative to the variance of the process, ``scale``².  ``modelled`` is the cost
+        model's prediction at the sites, and ``distances`` are those of the sites from the rows.
         """
         return Covariance(self.kernel, distances, modelled.shares @ self.shares.T).values
 

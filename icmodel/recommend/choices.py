@@ -286,7 +286,7 @@ def _cabling(link: Links) -> Change:
 
 
 def _setting(part: str, name: str, key: str) -> Change:
-    """Make a function that sets a key in all tables of a system file that have a given name.
+    """Make a function that sets a key in every table of a given name in a system file.
 
     Parameters
     ----------

@@ -143,7 +143,10 @@ class Calculation:
     # --- questions ----------------------------------------------------------------------------
 
     def write_head(self) -> Any:
-        """Add the calculation sheet. Its two heading rows have the group and the name of each column (step)."""
+        """Add the sheet of the calculation, and write its two heading rows.
+
+        Each column is a step of the calculation. The first row has the group of the steps, and the second their names.
+        """
         page = self.book.add_worksheet(CALCULATION)
         groups = [*["question"] * len(INPUTS), *(step.group for step in self.steps)]
         for place, (group, name) in enumerate(zip(groups, self.columns, strict=True)):

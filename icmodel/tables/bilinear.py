@@ -163,6 +163,8 @@ def _choose_curves(
 ) -> Floats:
     """Choose the measured curves of one surface for each slot (load interval) and cell (payload interval).
 
+    A surface is a metric over payload and load for one protocol, core count and switch count.
+
     The indices of these curves are written to ``sides``:
 
     - in the last slot, for unlimited requests: the curve of unlimited senders

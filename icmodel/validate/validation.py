@@ -109,7 +109,10 @@ class Tested:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Result for one kind of fold (split into training and test rows): results by metric, outcome of every test row."""
+    """Result for one kind of fold, a split into training and test rows.
+
+    It has the number of folds, the results by metric, and the outcome of every test row.
+    """
 
     kind: str
     folds: int

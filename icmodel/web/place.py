@@ -34,7 +34,10 @@ class Place:
 
     @classmethod
     def of(cls, host: str, port: int) -> Place:
-        """Return the address for a host. Unless the host is loopback, the address has a new token."""
+        """Return the address of a server on a host and port.
+
+        Unless the host is loopback, the address has a new token: a secret that every request must contain.
+        """
         return cls(host, port, "" if is_loopback(host) else secrets.token_urlsafe(24))
 
     @property

@@ -111,7 +111,7 @@ class Impatient(H11Protocol):
     deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the deadline for the head of the first request."""
+        """Start the deadline by which the head (request line and headers) of the first request must be complete."""
         super().connection_made(transport)
         self.deadline = self.loop.call_later(HEAD_S, transport.close)
 
@@ -129,7 +129,7 @@ class Impatient(H11Protocol):
         super().connection_lost(exc)
 
     def stop_waiting(self) -> None:
-        """Cancel the deadline for the head of a request."""
+        """Cancel the deadline by which the head (request line and headers) of a request must be complete."""
         if self.deadline is not None:
             self.deadline.cancel()
         self.deadline = None

@@ -178,7 +178,7 @@ class _CrossFlow:
         return slice(self.first, self.last + 1)
 
     def cheapest_bucket(self, time_s: float) -> TokenBucket:
-        """Token bucket of the cross flow that allows the fewest bits within a time."""
+        """Among the token buckets of a cross flow, the one that allows the fewest bits within ``time_s``."""
         return min(self.arrival.buckets, key=lambda bucket: bucket.at(time_s))
 
 

@@ -364,7 +364,7 @@ class StageArrivals:
         return self._cross_traffic(queue, numbers, of_interest, self._look_back)
 
     def behind(self, number: int) -> ArrivalCurve:
-        """Arrival curve of a stage (the packets of some flows at one server) behind this server."""
+        """Arrival curve of a stage (the packets of some flows at one server) when its packets leave this server."""
         return self._behind(frozenset((number,)), self._queue_of[number], _NONE, self._look_back)
 
     def wait_s(self, queue: Queue, min_packet_bits: float) -> float:
