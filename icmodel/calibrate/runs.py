@@ -180,7 +180,7 @@ DIGITS = 2
 
 
 def payload_limit(protocol: str, settings: Settings) -> int:
-    """Largest payload of a protocol that a calibration may measure [B]; settings and protocol limit it."""
+    """Largest payload that a calibration may measure [B]: the lower of the limits of settings and protocol."""
     own = {"udp": MOST_UDP_BYTES, "ethernet": settings.setup.mtu_bytes}
     return min(
         settings.grid.most_payload_bytes, own.get(protocol, settings.grid.most_payload_bytes)
@@ -252,7 +252,7 @@ def candidates(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
 
 
 def domain(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Return the runs at which the model's errors are judged: on each curve, payloads at equal ratios.
+    """Return the runs at which the model's errors are judged: on each curve, payloads in geometric steps.
 
     A curve is a group of the given runs that differ only in the payload. The result covers its range of payloads.
     """

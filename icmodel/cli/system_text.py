@@ -99,7 +99,7 @@ MORE = "each stream, link and device: --all; all numbers: --json"
 
 
 def prediction_sections(prediction: SystemPrediction, *, everything: bool) -> Iterator[Section]:
-    """Yield the verdict, requirements, streams, busiest ports and busiest devices of a system."""
+    """Yield the sections to print: verdict, requirements, streams, busiest ports and busiest devices of a system."""
     variants = f", variant {', '.join(prediction.variants)}" if prediction.variants else ""
     system, verdict = prediction.system, prediction.verdict
     title = f"{SIGNS[verdict]} {system.name}: {verdict} ({system.title})"

@@ -249,11 +249,13 @@ class Observations:
 def label(
     data: Dataset, point: Point, regime: str, options: Mapping[str, str] | None = None
 ) -> Label:
-    """Make the label of a measured row, a tuple of strings.
+    """Make the label of a measured row: a tuple of these strings, in this order.
 
-    The strings are protocol, options (defaults for empty cells), four axes, whether there is a
-    payload, and ``regime``, such as unlimited or overload.  The axes are cores, switches, endpoints
-    and the goodput of other endpoints.  If ``options`` are given, they replace the options of the row.
+    - protocol
+    - value on each option axis: from ``options`` if given, otherwise from the row (default if empty)
+    - cores, switches, endpoints, and goodput of the other endpoints
+    - whether the row has a payload
+    - ``regime`` of its load, such as unlimited or overload
     """
     own = dict(zip(data.option_axes, point.options, strict=True)) if options is None else options
     values = (own.get(axis) or data.option_defaults[axis] for axis in data.option_axes)
@@ -441,9 +443,9 @@ def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
 
 
 def rows_in_overload(data: Dataset, points: Sequence[Point]) -> list[bool]:
-    """Mark the rows measured in overload, and one row at the next payload on each side of them.
+    """Mark the rows measured in overload, and on each curve one row at the next lower and next higher payload.
 
-    At the next payload, the row whose load is closest to capacity is marked: the row of the
+    At these two payloads, the row whose load is closest to capacity is marked: the row of the
     greatest limited load.  If all limited loads are far below capacity, the unlimited row is marked
     instead, if there is one.
     """
@@ -521,7 +523,7 @@ WHOLE: RunShare = (1.0, 1.0)
 
 
 def limited_ratios(data: Dataset) -> dict[str, list[float]]:
-    """Collect the ratios goodput / request of all runs with a load below capacity, by protocol, ascending."""
+    """Collect the ratios goodput / request of all runs with a load below capacity: a sorted list per protocol."""
     points = [p for p in data.of_metric("goodput_bps") if p.payload_bytes is not None]
     found: dict[str, list[float]] = {}
     for point, regime in zip(points, regimes_of(data, points), strict=True):

@@ -205,7 +205,7 @@ class Payloads(NamedTuple):
 
     @property
     def only(self) -> int | None:
-        """The payload, if only one whole number is within this range; otherwise None."""
+        """Payload [B], if only one whole number lies within this range of payloads; otherwise None."""
         least, most = math.ceil(self.low), math.floor(self.high)
         return least if least == most > 0 else None
 

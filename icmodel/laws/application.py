@@ -387,7 +387,7 @@ def host_times(query: TableQuery, alone: Flow) -> HostTimes:
 def utilisation_at_full_speed(query: TableQuery) -> Floats:
     """Utilisation of the sender's and receiver's cores at the unlimited load; NaN if no row states it.
 
-    The shape is (2, ends, n): sender and receiver; value, low and high; requests.
+    The result is an array (2, ends, n): sender and receiver; value, low and high; for each of n requests.
     """
     both = []
     for name in UTILISATIONS:

@@ -545,9 +545,9 @@ def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
 
 
 def in_overload(query: TableQuery, over: TableQuery, flow: Flow) -> Bools:
-    """Mark the limited requests to predict from runs measured in overload, as a boolean mask (n,).
+    """Mark the requests that are predicted from runs measured in overload, as a boolean mask (n,).
 
-    Such a request meets two conditions.  Its payload lies between payloads measured in overload.  Its rate exceeds the
+    Such a request has a limited rate, and a payload between payloads measured in overload.  Its rate exceeds the
     capacity of a lone stream, or `FAR` times the goodput of the runs in overload, or both.
     """
     request, payload = query.q.requested_goodput_bps, query.q.payload_bytes

@@ -116,9 +116,10 @@ def variants(
 def _payloads(
     own: Variant, choices: StreamChoices, system: System, stream: Stream, models: Models
 ) -> set[int | None]:
-    """Return the payloads of a stream [B]: the file's own, the listed choices, and aligned payloads if chosen.
+    """Return the payloads [B] among which a search chooses for a stream: its own and those listed in ``choices``.
 
-    Aligned payloads fill 1, 2, 4, 8, … packets. The greatest aligned payload within the measured range is added.
+    If the choices include aligned payloads, those that fill 1, 2, 4, 8, … packets are added, and the greatest one
+    within the measured range.
     """
     on = wire(stream.protocol, system.links_of(stream)[0])
     sizes: set[int | None] = {own.payload_bytes}

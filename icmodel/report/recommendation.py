@@ -197,8 +197,8 @@ def _design_table(found: Recommendation, some: Sequence[Checked]) -> Table:
 def _front(found: Recommendation, line: str) -> Front:
     """Make the first page of a recommendation.
 
-    Its table lists the designs that meet all requirements. Without such designs, it lists the open requirements of the
-    best design.
+    Its table lists the designs that meet all requirements. If there are none, it lists the requirements that the best
+    design may miss.
     """
     best = _best(found)
     if found.front:

@@ -238,9 +238,9 @@ def _ports(
     nodes: Mapping[str, Nodes],
     schedulers: Mapping[tuple[str, str], Scheduler],
 ) -> Iterator[Port]:
-    """Make the ports of all links, one for each direction of a link.
+    """Make the ports of all links, one for each direction of a link, at the node that sends.
 
-    A port without its own scheduler gets the scheduler of the node that sends.
+    A port without a scheduler of its own gets the scheduler of this node.
     """
     for link in links:
         number = link.name[link.name.find("#") :] if "#" in link.name else ""

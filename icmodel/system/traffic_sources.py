@@ -89,7 +89,7 @@ class _Source(Document):
     kind: str
 
     def producer(self, payload_bytes: int | None) -> Producer | None:
-        """Messages of the source as a number of bytes per period; ``None`` if the source is unlimited.
+        """Convert the source to a producer of messages: some bytes per period; ``None`` if the source is unlimited.
 
         Parameters
         ----------

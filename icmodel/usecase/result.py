@@ -318,10 +318,10 @@ class Finding:
 
     @property
     def order(self) -> tuple[bool, float]:
-        """Sort key of findings with the same outcome: (grows without limit, margin), in ascending order.
+        """Sort key of findings with the same outcome: whether a latency grows without limit, and the margin.
 
-        The least margin comes first, and a latency that grows without limit last. A missing margin counts as infinite.
-        Margins are relative to the limit, so a met requirement with a limit of 0 has none.
+        So the least margin comes first, and latencies that grow without limit come last. A missing margin counts as
+        infinite. Margins are relative to the limit, so a met requirement with a limit of 0 has no margin.
         """
         verdict = self.verdict
         relative = verdict.requirement.limit or verdict.outcome == NOT_MET

@@ -287,9 +287,9 @@ class Queue:
 
         The arrival curve ``alpha`` of the queue bounds the bits that arrive within a time, including the packet
         itself. If packets are served in order of arrival, a packet of l bits waits until the other ``alpha - l``
-        bits are served. It is then sent at the line rate (Mohammadpour, Stai, Le Boudec, IEEE Networking Letters 1,
-        2019, arXiv 1905.04956). So a short packet waits longest. If the line rate is unknown, the transmission time
-        is part of the wait.
+        bits are served, so the shortest packet waits longest. After the wait, it is sent at the line rate
+        (Mohammadpour, Stai, Le Boudec, IEEE Networking Letters 1, 2019, arXiv 1905.04956). If the line rate is
+        unknown, the transmission time is part of the wait.
 
         Parameters
         ----------

@@ -498,9 +498,9 @@ def _drain(port: Port, classes: Mapping[int, float], priority: int, available_bp
     Parameters
     ----------
     classes : mapping
-        Priority -> longest packet of this class at the port [b].
+        Longest packet of each priority class at the port [b], by priority.
     available_bps : float
-        Rate available to the class beside the others [b/s].
+        Rate that the other classes leave to this class [b/s].
     """
     rate_bps, scheduler = port.rate_bps, port.scheduler
     if all(greatest_rate_bps(scheduler, k, rate_bps) >= rate_bps for k in classes):

@@ -370,7 +370,7 @@ def slowed(goodput: Estimate, port: str | None) -> Estimate:
 
 
 def loss_by_theory(loss: BufferLoss, why: str) -> Estimate:
-    """Loss rate of a stream without a dataset: at least the loss of full buffers; hosts may lose more."""
+    """Loss rate of a stream without a dataset: at least the loss of full buffers, at most 1, as hosts may lose more."""
     why = f"{why}; the buffer of {loss.at} drops this part, and hosts may lose more"
     return Estimate(loss.value, loss.low, 1.0, "assumed", why, ("theory", "assumed"))
 

@@ -64,7 +64,7 @@ class Queues:
 
 
 def port_queues(system: System, packets: Packing, rates: Throughput) -> Queues:
-    """Compute the waits of streams at ports, and the queues of ports, from loads and bursts."""
+    """Compute how long streams wait at ports, and how many bits wait there, from the streams' loads and bursts."""
     crossings, entry = _crossings(system, packets, rates)
     if not crossings:
         none = np.zeros(entry.shape)
