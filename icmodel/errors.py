@@ -66,7 +66,7 @@ class NetworkError(IcmodelError):
 
 
 class RecordError(IcmodelError):
-    """Error for a result file of a measuring tool that cannot be read."""
+    """Error for an unreadable result file of a measuring tool."""
 
 
 class ProbeMissing(IcmodelError):  # noqa: N818  (clearer without the suffix Error)

@@ -139,7 +139,8 @@ def grid_plot(grid: xarray.Dataset, metric: str = "goodput_bps", over: str = "")
     numeric = {str(dim): size for dim, size in column.sizes.items() if _is_numeric(grid, str(dim))}
     if not numeric:
         raise ReportError(
-            f"the grid has no dimension of numbers to plot over: give {metric} several values of a parameter"
+            f"the grid has no dimension of numbers to plot over: predict {metric} for several values of a "
+            "parameter, such as payload"
         )
     if over and over not in numeric:
         raise ReportError(f"the grid has no dimension {over!r}: {advice(over, numeric)}")

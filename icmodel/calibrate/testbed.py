@@ -263,7 +263,7 @@ class SshPair:
         return self._ssh(self._hosts[0], shlex.join(command))
 
     def serve_command(self) -> list[str]:
-        """Make the command that runs ``icprobe serve`` on host B, over SSH; it ends with the connection."""
+        """Make the command that runs ``icprobe serve`` on host B, over SSH; the server ends with the connection."""
         serve = (self._probe, "serve", "--bind", self.address, "--key", self.keys[1])
         return self._ssh(self._hosts[1], RESPONDER.format(serve=shlex.join(serve)))
 

@@ -99,7 +99,7 @@ Extrapolate = Annotated[
     typer.Option(
         "--extrapolate",
         help="Also answer beyond the measured range. A table marks such values with *; "
-        "a file has their basis.",
+        "in a file (-o), their basis is extrapolated.",
     ),
 ]
 AllowGaps = Annotated[

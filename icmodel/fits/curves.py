@@ -247,9 +247,9 @@ def extrapolated(x: Floats, y: Floats, at: Floats) -> Floats:
 def akima(x: Floats, y: Floats, where: Place) -> Floats:
     """Interpolate by modified Akima cubic pieces (makima).
 
-    The slope at a point depends more on the side on which the points are closer to a line
-    (H. Akima, J. ACM 17, 1970).  The modification adds the mean of both slopes to the weights, so
-    that flat pieces stay flat.
+    The slope at a point is a weighted mean of the slopes to its left and to its right.  The side on
+    which the slope changes less has more weight (H. Akima, J. ACM 17, 1970).  The modification adds
+    the mean of both slopes to the weights, so that flat pieces stay flat.
     """
     if x.shape[-1] == LEAST_POINTS:
         return straight(x, y, where)

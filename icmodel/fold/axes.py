@@ -1,4 +1,4 @@
-"""Option axes of a folded dataset: columns made from the records' points and from differing environments.
+"""Option axes of a folded dataset: columns for the labels of the points, and for settings that differ between records.
 
 The hardware and software of a host must be the same in all records.  Its settings may differ if they follow from the
 MTU or a label of the point, such as ``offload``.  With ``--apart``, the user turns a property into an option axis.

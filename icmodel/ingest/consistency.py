@@ -373,7 +373,7 @@ class Deviation(NamedTuple):
 
     @property
     def size(self) -> float:
-        """Absolute log of the ratio of the number to its expected value."""
+        """Size of the deviation: absolute value of log(number / expected value)."""
         return abs(math.log(self.ratio))
 
 

@@ -180,7 +180,7 @@ class ColumnMap:
         }
 
     def plain(self, column: Column, text: str, place: str) -> str:
-        """Convert the number in a cell to Python's notation; ``place`` names the row in messages."""
+        """Convert a number such as ``1.234,5`` to Python's notation; ``place`` names the row in messages."""
         plain = text.strip().lower()
         if self.decimal != ".":
             require(

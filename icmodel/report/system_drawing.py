@@ -199,7 +199,7 @@ def cable_svg(one: CableSummary, route: EdgeRoute) -> Markup:
 
 
 def number_svg(one: CableSummary, route: EdgeRoute) -> Markup:
-    """Draw the load text of a cable. The texts come after all cables in the file, so they are on top."""
+    """Draw the load of a cable as a text. In the file, all texts follow the cables, so they are drawn on top."""
     (x, y), side = (route.start, route.end)[route.labelled], route.sides[route.labelled]
     return element(
         "text",

@@ -219,7 +219,7 @@ class _Encounters:
     growth, square_growth : arrays
         Factors by which ``residual_s`` and ``square_s2`` grow if bursts that wait behind this burst count too.
     pairs_s : array
-        Contribution of pairs of bursts to half the mean square of the wait, divided by ``residual_s`` [s].
+        Term [s] for pairs of bursts: they add 2 · ``residual_s`` · ``pairs_s`` to the mean square of the wait [s²].
     """
 
     load: Floats
