@@ -193,7 +193,7 @@ def outcome_text(outcome: str) -> str:
 
 
 def while_all_passes(latency: Estimate, goodput: Estimate, produced_bps: float) -> Estimate:
-    """Correct a latency for the case that the stream cannot carry all produced data.
+    """Correct a latency of a stream that surely or possibly cannot carry all produced data.
 
     If the goodput is less than the produced rate, the queue grows without limit.  Then low and high of the latency are
     infinite, and its value is NaN.  If the goodput's interval contains the produced rate, the latency has no upper
@@ -202,7 +202,7 @@ def while_all_passes(latency: Estimate, goodput: Estimate, produced_bps: float) 
     Parameters
     ----------
     latency : Estimate
-        Latency [s] if all produced data passes.
+        Latency [s] on condition that all produced data passes.
     goodput : Estimate
         Goodput [b/s] of the stream.
     produced_bps : float

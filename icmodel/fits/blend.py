@@ -142,8 +142,8 @@ def blend(
         Errors of each candidate; NaN if a candidate makes no prediction.  The first candidate
         predicts every row.
     is_maximum : bool
-        Whether the metric is the greatest latency of a run, fitted directly or as a stall.  A stall
-        is the greatest minus the mean latency.
+        Whether the metric is the greatest latency of a run, or a stall: the greatest minus the mean
+        latency.  If so, the blend lowers its predictions.
     constants : Constants
         Constants of the weights.
     """

@@ -525,8 +525,8 @@ def fit(
     hyperparameters : Hyperparameters, optional
         Hyperparameters that a former search found for the same rows; they replace the search.
     is_maximum : bool
-        Whether the metric is the greatest latency of a run, fitted directly or as a stall.  A stall
-        is the greatest minus the mean latency.
+        Whether the metric is the greatest latency of a run, or a stall: the greatest minus the mean
+        latency.  If so, the blend lowers its predictions.
     constants : Constants
         Constants of the blend and of the intervals.
     """

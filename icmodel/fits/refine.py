@@ -118,7 +118,10 @@ class Refiner:
         return np.array(sorted(found))
 
     def overloaded(self, points: Sequence[Point]) -> list[bool]:
-        """Mark the rows measured in overload, and one row at the next payload on each side."""
+        """Mark the rows measured in overload, and beside them, one row at the next smaller and next larger payload.
+
+        That row is the one whose load is closest to capacity.
+        """
         return rows_in_overload(self.data, points)
 
     def draws_all(self, metric: str) -> bool:

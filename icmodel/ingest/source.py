@@ -374,7 +374,10 @@ def shared_beginning(text: str) -> str:
 
 
 def _as_shown(text: str) -> str:
-    """Convert a text to what a terminal or browser shows: without escapes, erased characters and entities."""
+    """Convert a text to what a terminal or browser shows.
+
+    Escape sequences and characters erased by a backspace are removed; HTML entities become characters.
+    """
     text = _ESCAPES.sub("", text)
     if "\x08" in text:
         kept: list[str] = []

@@ -281,7 +281,9 @@ class Model:
         return answer
 
     def complete(self, scenario: Scenario) -> tuple[Scenario, Options]:
-        """Fill in the default core count of the dataset, and find the options that differ from their defaults.
+        """Return the scenario with a core count, and its options that differ from the dataset's defaults.
+
+        A scenario without a core count gets the greatest measured count.
 
         Raises
         ------

@@ -463,7 +463,7 @@ class Groups:
         Raises
         ------
         NetworkError
-            If another group, or one of its members, already uses the name of the group or of a member.
+            If one of the new names (of the group, or of a node in it) is already in use.
         """
         own = members(name, count)
         added = {member: own if member == name else (member,) for member in (name, *own)}

@@ -94,7 +94,7 @@ class InterpolationErrors(NamedTuple):
         return np.maximum(error, np.maximum(assumed[:-1], assumed[1:]))
 
     def _unit(self, value: Floats) -> Floats:
-        """Unit of the errors at each row: the absolute value if errors are relative, otherwise 1."""
+        """Divisor of the error at each row: the row's absolute value for a relative error, 1 for an absolute error."""
         return np.abs(value) if self.relative else np.ones_like(value)
 
     def _assumed(self, value: Floats) -> Floats:

@@ -169,8 +169,8 @@ class Wire:
     def _full_packets(self) -> ethernet.Framing:
         """Framing of a stream that fills its packets.
 
-        Headers are known only for TCP, and for ZeroMQ if ``with_headers``.  For any other protocol, data fill the whole
-        MTU, so the goodput computed from this framing is an upper bound.
+        Headers are known only for TCP, and for ZeroMQ if ``with_headers``.  For any other protocol, the data are assumed
+        to fill the whole MTU, without headers of the protocol, so a goodput from this framing is an upper bound.
         """
         framing = self.framing
         over_tcp = self.protocol == "tcp" or self._has_header

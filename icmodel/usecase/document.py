@@ -97,7 +97,7 @@ class Device(Document):
         return self
 
     def work(self, stream: str) -> ApplicationWork:
-        """Return the core times that the application of this device adds to a frame of a stream, to send or receive it."""
+        """Return the core times that this device's application adds to each frame of a stream that it sends or receives."""
         texts = {
             key: getattr(self, key)[stream]
             for key in ("app_send", "app_recv", "app_send_per_byte", "app_recv_per_byte")
@@ -520,7 +520,7 @@ class UseCase(Document):
         return math.ceil(handled * stream.connections / self.sources(name))
 
     def work(self, name: str) -> ApplicationWork:
-        """Return the core time that the application adds to each frame of a stream: the greatest over all devices."""
+        """Return the core times that the application adds to each frame of a stream: the greatest of all devices."""
         return slowest(device.work(name) for device in self.devices)
 
     def stream_of(self, limit: Limit) -> str:

@@ -247,7 +247,9 @@ class _CandidatePrediction:
     def answers(
         self,
     ) -> tuple[Mapping[str, Interfaces], Mapping[str, SharedInterface | None], dict[str, Answer]]:
-        """Return three mappings: interfaces by device, shared interface by stream (or ``None``), and answer by stream.
+        """Return three mappings: device -> its interfaces; stream -> interface that it shares; stream -> its answer.
+
+        The second has ``None`` for a stream that shares no interface.
 
         Each stream is first predicted alone, which gives its goodput over one interface. These goodputs determine the
         number of interfaces, and so the streams that share an interface. Streams that share are then predicted again.

@@ -27,9 +27,9 @@ Load = Mapping[str, int]
 class Interfaces:
     """Network interfaces of one device: actual number, and number that its streams need (``None`` if unknown).
 
-    ``received`` and ``sent`` have the different loads of its interfaces. A load is the number of streams by name that
-    one interface receives or sends. Interfaces with equal loads have one entry. No stream is divided between
-    interfaces.
+    ``received`` and ``sent`` list what single interfaces carry: a mapping from each stream's name to the number of
+    such streams that one interface receives or sends. Interfaces that carry the same appear once. No stream is divided
+    between interfaces.
     """
 
     device: Device

@@ -73,7 +73,10 @@ def usecase_page(toml: str, dataset: str, candidate: str, strict: bool) -> bytes
 
 
 def compare_page(usecase: str | None, toml: str | None) -> bytes:
-    """Return the page that compares all interconnects for a use case: a table, measurements, and reasons."""
+    """Return the page that compares all interconnects for a use case.
+
+    It has a table of verdicts, the measurements that would settle undecided verdicts, and the reasons of each verdict.
+    """
     try:
         found = compare_interconnects(usecase_of(usecase, toml))
     except IcmodelError as error:

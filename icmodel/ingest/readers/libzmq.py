@@ -47,7 +47,7 @@ def read(source: Source) -> list[Result]:
     Raises
     ------
     RecordError
-        If the output is NetMQ's own table, or is incomplete.
+        If the output is incomplete, or is the table of NetMQ's own benchmark, which this reader cannot read.
     """
     text = source.text
     if _NETMQ.search(text):

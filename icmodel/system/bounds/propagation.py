@@ -273,10 +273,10 @@ class Queue:
     def leftover_services(
         self, own: ArrivalCurve, cross_traffic: ArrivalCurve
     ) -> list[ServiceCurve]:
-        """Leftover services for a part of this queue's traffic, one for each service curve of the queue.
+        """Service that the other traffic in this queue leaves to one part of the traffic, such as a flow.
 
-        ``own`` is the arrival curve of this part. ``cross_traffic`` is the arrival curve of the other traffic
-        in the queue.
+        The result has a leftover service curve for each service curve of the queue. ``own`` is the arrival curve of
+        the part, and ``cross_traffic`` the arrival curve of the other traffic.
         """
         if self.is_fifo:
             return [fifo_leftover_service(service, cross_traffic, own) for service in self.services]

@@ -152,7 +152,7 @@ class Answers:
         return np.full((len(COLUMNS), self.count), np.nan) if known is None else known
 
     def value(self, metric: str) -> Floats:
-        """Values of a metric, array (streams,); NaN without an answer."""
+        """Predicted values of a metric, array (streams,); NaN for a stream for which no dataset has an answer."""
         return np.asarray(self.ends(metric)[0])
 
     def estimate(self, metric: str, stream: int) -> Estimate:

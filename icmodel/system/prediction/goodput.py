@@ -492,8 +492,9 @@ def overloaded_streams(
 def overloaded_hosts(system: System, alone: Answers, sent_with: Ints) -> dict[str, str]:
     """Find the streams whose host surely has too few cores: name of the stream -> reason as a sentence.
 
-    The dataset gives the busy cores per b/s of the stream alone, or the host states its core time. A stream needs at
-    least this core time per bit, multiplied by the goodput that must arrive. A host needs the sum over all its streams.
+    A stream keeps at least as many cores busy as its core time per bit times the goodput that must arrive [b/s]. The
+    core time per bit comes from the dataset, for the stream alone, or is stated by the host. A host has too few cores
+    if the sum over all its streams exceeds its cores.
     """
     needed: dict[str, dict[str, float]] = {}
     for index, stream in enumerate(system.streams.values()):

@@ -181,9 +181,9 @@ def always_required(system: System) -> tuple[StreamRequirement, ...]:
     """Implied requirements of every stream that produces data, in addition to those of the file.
 
     The produced data must arrive. If the file states a time shorter than the period, they must also arrive within this
-    time. For a hard stream, the time limits every message; for other streams, the mean over all messages. If the file
-    allows a stream to lose a part of its data, only the rest has to arrive in time. If a requirement of the file
-    demands at least as much, it replaces the implied requirement.
+    time: every message of a hard stream, and the mean over all messages of another stream. If the file allows a stream
+    to lose a part of its data, only the rest has to arrive in time. A requirement of the file that demands at least as
+    much replaces the implied requirement.
     """
     stated: dict[str, list[StreamRequirement]] = {}
     for required in system.requirements:

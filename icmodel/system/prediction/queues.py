@@ -172,7 +172,7 @@ class _Crossing:
 
     @property
     def priority(self) -> int:
-        """Priority of the stream at the port; 0 if priorities do not decide who waits."""
+        """Priority of the stream at the port; 0 if the port serves all streams in one queue, whatever their priority."""
         one_queue = isinstance(self.port.scheduler, Fifo) or not self.one_server
         return 0 if one_queue else self.stream.priority
 
