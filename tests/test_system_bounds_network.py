@@ -107,7 +107,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a gap longer than a packet": (
         lambda: network(ports("x", gap_bits=2 * PACKET), [flow("f", "x")]),
-        "packets of 1000 b, but each packet includes the gap at 'x' of 2000 b",
+        "packets of 1000 b including their gap, but the gap at 'x' alone has 2000 b",
     ),
     "no analysis": (
         lambda: bounds(network(ports("x"), [flow("f", "x")]), []),

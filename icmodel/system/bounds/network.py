@@ -306,8 +306,8 @@ def _check_path(flow: Flow, servers: Mapping[str, Server]) -> None:
             )
         if servers[name].gap_bits > flow.min_packet_bits:
             raise BoundsError(
-                f"flow {flow.name!r} has packets of {flow.min_packet_bits:g} b, but each packet includes "
-                f"the gap at {name!r} of {servers[name].gap_bits:g} b; give longer packets or no gap"
+                f"flow {flow.name!r} has packets of {flow.min_packet_bits:g} b including their gap, but the gap at "
+                f"{name!r} alone has {servers[name].gap_bits:g} b; give longer packets or no gap"
             )
 
 
