@@ -184,7 +184,7 @@ def _threads(work: Work, count: int) -> Iterator[Pool]:
 
 
 def _processes(work: Work, count: int) -> Iterator[Pool]:
-    """Start worker processes of this machine."""
+    """Start worker processes on this machine, and yield their pool."""
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor  # not needed by threads
     from multiprocessing import get_context
 

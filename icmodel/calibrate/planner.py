@@ -130,9 +130,9 @@ class Planner:
         grid: Sequence[Run],
         refused: set[Run],
     ) -> StepPlan:
-        """Plan a step of runs that improve the model most, or that may decide the use case.
+        """Plan the next step: the runs that would improve the model most, or may decide the use case.
 
-        If the aim is reached or no run is left to choose, the plan has a reason to stop instead.
+        If the aim is reached or no run is left to choose, the plan has no runs, but a reason to stop.
         """
         data = table(records, self.settings)
         judged = scores(data, self.variant, self.settings.aim.metrics)

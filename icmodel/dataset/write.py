@@ -218,14 +218,15 @@ def number_text(number: float | None) -> str:
 
 
 def _column_order(option_axes: Sequence[str]) -> list[int]:
-    """Return the positions in ``option_axes`` in alphabetical order of the names: [1, 0] for ("nagle", "coding")."""
+    """Return the indices that sort the names ``option_axes``, such as [1, 0] for ("nagle", "coding")."""
     return sorted(range(len(option_axes)), key=lambda place: option_axes[place])
 
 
 def _rows(order: Sequence[int], points: Sequence[Point]) -> list[list[str]]:
     """Sort points, and convert each to the cells of a row.
 
-    ``order`` is the order of the option columns: the first one is ``Point.options[order[0]]``; see `_column_order`.
+    ``order`` has the indices of the options in the order of the columns: the first option column holds
+    ``Point.options[order[0]]``.
     """
     placed = [
         point._replace(options=tuple(point.options[place] for place in order)) for point in points

@@ -211,7 +211,7 @@ class Sites:
 
 
 def _by_labels(labels: NDArray[np.str_]) -> dict[Label, Ints]:
-    """Indices of the rows of each distinct combination of labels."""
+    """Group rows by their labels: combination of labels -> indices of the rows that have it."""
     if len(labels) and (labels == labels[0]).all():
         return {tuple(labels[0].tolist()): np.arange(len(labels))}
     unique, inverse = np.unique(labels, axis=0, return_inverse=True)

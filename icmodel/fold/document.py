@@ -121,7 +121,10 @@ def host_entry(host: Mapping[str, Any], role: str) -> dict[str, str]:
 
 
 def known_limits(records: Sequence[Record], axes: OptionAxes) -> list[str]:
-    """Write the known limits of a dataset that follow from its records, one sentence each."""
+    """Write one sentence on each known limit of a dataset, such as virtual hosts or disturbed runs.
+
+    The limits follow from the records.
+    """
     host = records[0].host("caller")
     limits = []
     if host.get("driver") in VIRTUAL:

@@ -441,6 +441,10 @@ def request_column(columns: Mapping[str, Column]) -> Floats:
 
 
 def adds_work(columns: Mapping[str, Column]) -> Bools:
-    """Mask (n,) of questions that state work of the application; ``[False]`` if no column describes such work."""
+    """Mask (n,) of the questions in which the application itself needs core time for each frame.
+
+    The columns in `WORK` hold these times. If there is none, the result is ``[False]``, which broadcasts to all
+    questions.
+    """
     marks = [columns[name].astype(bool) for name in WORK if name in columns]
     return np.logical_or.reduce(marks) if marks else np.zeros(1, dtype=bool)

@@ -207,7 +207,7 @@ def greatest_rate_bps(scheduler: Scheduler, priority: int, rate_bps: float) -> f
 
     A shaped class is limited to its idle slope (IEEE 802.1Q-2022 Annex L). A gated class is limited to
     the share of the cycle in which its gate is open. Expedited forwarding (scheduler ``dscp``) is
-    limited to 5.5 / 9.4 of the rate, the most that was measured (thesis IC2012, §6.5.3).
+    limited to 5.5 / 9.4 of the rate, the greatest share that was measured (thesis IC2012, §6.5.3).
 
     Examples
     --------

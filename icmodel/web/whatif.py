@@ -400,7 +400,7 @@ def parse_requirement(text: str, metrics: tuple[str, ...]) -> Requirement:
 
 
 def command_of(question: Question) -> str:
-    """Return the command that answers the question."""
+    """Return a command line of ``icmodel predict`` that answers the question."""
     words = ["icmodel", "predict", "--dataset", question.dataset]
     named = {"variant": question.variant, "protocol": question.protocol} | question.given
     for name, text in named.items():

@@ -71,7 +71,7 @@ class WorstCase:
     Parameters
     ----------
     network : mapping
-        Name of a stream -> bound of its packets in the network.
+        Name of a stream -> latency bound of its packets in the network, without hosts.
     backlog_bytes : mapping
         Name of a port -> greatest queue [B].
     hosts : HostTimes

@@ -286,7 +286,7 @@ class _Columns:
         return np.minimum(behind, np.maximum(packets.sum_bits - self.bucket_bits, 0.0))
 
     def spare_s(self, packets: _Sizes) -> Floats:
-        """Tokens left in a full token bucket after the given packets, as the time to send that many bits [s]."""
+        """Tokens that a full token bucket still has after the given packets, as the time to send that many bits [s]."""
         return np.asarray(np.maximum(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps)
 
     def bucket_s(self, packets: _Sizes) -> Floats:

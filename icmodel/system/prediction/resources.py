@@ -392,10 +392,8 @@ def _discipline(
 def gate_limit(system: System, packets: Packing, stream: Stream) -> tuple[float, str]:
     """Greatest goodput of a stream alone through the gates of its ports [b/s], and the port that limits it.
 
-    A port with gates repeats a cycle of windows, in which some classes may send. In a window, a single stream sends
-    only as many whole packets as fit. So this function counts the packets of the stream alone. (With all streams,
-    `usable_windows` counts the whole window if its classes have packets of several sizes.) The goodput is infinite
-    without gates.
+    A port with gates repeats a cycle of windows, in which some classes may send. In each window, only the whole packets
+    of the stream that fit are counted. The goodput is infinite without gates.
     """
     least = math.inf, ""
     for name, link in zip(stream.path, system.links_of(stream), strict=True):

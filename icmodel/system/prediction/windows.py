@@ -76,7 +76,7 @@ class StreamWindow:
 
     @classmethod
     def of(cls, windows: Windows, index: int, stream: Stream, *, limits: bool) -> StreamWindow:
-        """Window of the stream with the given index."""
+        """Select the TCP window of ``stream``, whose index in ``windows`` is ``index``."""
         size_bytes, round_trip_s = windows.bits[index] / 8, windows.round_trip_s[index]
         return cls(stream, float(size_bytes), float(round_trip_s) / 2, limits)
 
