@@ -107,9 +107,9 @@ class Planner:
     def opening(self, step: int, records: Sequence[Record], grid: Sequence[Run]) -> list[Run]:
         """Choose the runs that are fixed by rule; each step of a calibration has its own rule.
 
-        Step 1 measures the capacity.  Step 2 measures two runs of every curve: of the runs within the capacity, those
-        with the least and the greatest payload.  Step 3 measures runs next to saturation and in overload.  With a use
-        case, step 3 has no fixed runs, since from then on runs are chosen to decide the use case.  If disturbed records are
+        Step 1 measures the capacity.  Step 2 measures the least and the greatest payload of every curve, without runs
+        whose load exceeds the capacity.  Step 3 measures runs next to saturation and in overload.  With a use case,
+        step 3 has no fixed runs, since from then on runs are chosen to decide the use case.  If disturbed records are
         excluded, each later step repeats the runs of step 1 that have only disturbed records.
         """
         if step == 1:

@@ -145,7 +145,7 @@ class Folder:
         return Done(step, run, repeat, marked)
 
     def refuse(self, step: int, run: Run, repeat: int, why: str) -> Done:
-        """Append a refused run to the folder's list of refused runs, with the reason of the hosts."""
+        """Append a run that the hosts refused to the folder's list of refused runs; ``why`` is their reason."""
         point = {**asdict(run), "load_bps": None if run.unlimited else run.load_bps}
         mark = {"name": f"{PLAN}{step}", "repeat": repeat}
         self._append(REFUSED, {"point": point, "plan": mark, "why": why})

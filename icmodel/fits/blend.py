@@ -50,8 +50,8 @@ class Blend:
     candidates : array (candidates, rows)
         Errors of each candidate; NaN if the candidate makes no prediction.
     plain, errors : array (rows,)
-        Errors of the blend.  If the metric is a maximum, the blended prediction is lowered:
-        ``plain`` has the errors before that, and ``errors`` after it.
+        Errors of the blend.  If the metric is a maximum, the blended prediction is lowered.
+        ``plain`` has the errors without this step, and ``errors`` with it.
     disagreement : array (rows,)
         Mean distance of the candidates' predictions from the blend, as a difference of log times.
     left_out_row_weights : array (rows, rows)
@@ -88,8 +88,8 @@ class Blend:
         unsure : array (n,)
             Uncertainty at each site, divided by the usual uncertainty at a left-out row; 0 at a
             measured row without noise.  It has an effect only if the metric is a maximum.  The
-            prediction is then lowered below the mean of the candidates: the less, the smaller
-            ``unsure`` is.
+            prediction is then lowered below the mean of the candidates.  A small ``unsure`` lowers
+            it little.
 
         Returns
         -------

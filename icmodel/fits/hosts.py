@@ -317,7 +317,7 @@ class Sender:
         return min(max(memory, self.memory_bytes), MOST_BYTES)
 
     def level(self, statistic: str) -> float:
-        """Statistic of the fill level of the send buffers (1 is full), such as the 99th percentile, ``p99``.
+        """Statistic of the fill level of the send buffers (1 is full): ``p99``, for example, is the 99th percentile.
 
         The sending process stops when the buffers are full, and continues when they have drained to the
         fraction ``wakes_at``.  So the fill level is assumed to be uniformly distributed from

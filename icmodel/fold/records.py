@@ -1,8 +1,8 @@
-"""Records of icprobe, each the result of one run: its unchanged line, its checked parts, and its flags.
+"""Read the records of icprobe. A record is the result of one run: the unchanged line, its checked parts, and its flags.
 
-Some flags mean that a metric is wrong, or is not the quantity that its name states. Such metrics are left out. Other
-flags mean that the hosts were disturbed. Such runs are used: leaving them out would select runs by their results, and
-would understate the spread of a new run on these hosts.
+Some flags mean that a metric is wrong, or that it measures another quantity than its name states. Such metrics are left
+out. Other flags mean that the hosts were disturbed. Such runs are used: leaving them out would select runs by their
+results, and would understate the spread of a new run on these hosts.
 """
 
 from __future__ import annotations

@@ -452,8 +452,8 @@ def _agreed_slip(
 def _deviations(results: Mapping[str, Sequence[Result]]) -> Iterator[Deviation]:
     """Yield each number of each file with the value that is expected from the other files.
 
-    The expected value is the median of the other files' values at the same payload, or the value at this payload on a
-    line through their values at other payloads. If both exist, the one nearer to the number is used.
+    If other files have the same payload, the median of their values is an expected value. If they have payloads nearby,
+    a line through their values gives another one. Of these, the one nearest to the number is used.
     """
     for curve, logs in _curves(results).items():
         middles = {payload: median(at.values()) for payload, at in logs.items()}

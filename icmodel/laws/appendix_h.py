@@ -269,8 +269,8 @@ def loss(query: TableQuery, flow: Flow) -> Floats:
 def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
     """Mark the requests whose loss rate is unknown, as a boolean mask (n,).
 
-    The loss rate is unknown for direct Ethernet (E10, an erratum of the thesis IC2012), if the loss of a lossy protocol
-    was never measured, or if the goodput is unknown.
+    The loss rate is unknown in three cases: the goodput is unknown; the loss of a lossy protocol was never measured; or
+    the protocol is ``ethernet``, raw Ethernet frames (erratum E10 of the thesis IC2012).
     """
     direct = np.array([name == "ethernet" for name in query.tables.axes.protocols])
     missing = np.isnan(query.values(["loss_rate"], query.unlimited)[0])

@@ -203,7 +203,7 @@ class Network:
     """Network (devices, switches and links) of a design, with one option chosen for each parameter.
 
     ``open`` is the system file with these options, as a document that can be changed, and ``system`` the system built
-    from it. ``changed`` maps each parameter that differs from the original file to its option, as text.
+    from it. ``changed`` maps each parameter that differs from the original file to the chosen option, as text.
     """
 
     open: OpenSystem

@@ -105,7 +105,10 @@ class SearchSpace:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Design of a system: one network, and one variant for each ``[[streams]]`` table, as indices into ``space``."""
+    """Design of a system: one network of the search space, and one variant for each ``[[streams]]`` table.
+
+    Both are given by their indices.
+    """
 
     space: SearchSpace
     network: int

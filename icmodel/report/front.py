@@ -104,9 +104,9 @@ def more_requirements(outcomes: Sequence[str], section: str) -> str:
 
 
 def dataset_word(name: str) -> str:
-    """Return the name of a dataset for a command line.
+    """Return the name of a dataset, for the command line shown in a report.
 
-    For a dataset that is not bundled, it is the name of its folder, without the parent folders.
+    For a dataset that is not bundled, it is the name of its folder. The parent folders are left out.
     """
     if name in catalogue():
         return name

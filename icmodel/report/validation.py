@@ -305,7 +305,11 @@ def _coverage(coverage: Coverage | None) -> tuple[str, str]:
 
 
 def regions_table(trial: Trial) -> Table[str]:
-    """Return a table of errors and coverage by metric and region (part of the rows, such as those of one protocol)."""
+    """Return a table of errors and coverage, with a row for each metric and region.
+
+    A region is a part of the left-out rows, such as those of one protocol. Coverage is the share of rows inside their
+    predicted intervals.
+    """
     rows = tuple(
         (
             metric,

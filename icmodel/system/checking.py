@@ -391,7 +391,7 @@ def fabrics_of_other_kinds(
 ) -> Iterator[PartFault]:
     """Find streams whose options select dataset rows of the wrong interconnect.
 
-    The rows were then measured on another interconnect than that of the stream's link.
+    Such rows were measured on another interconnect than that of the stream's link.
     """
     for stream in system.streams.values():
         links = system.links_of(stream)

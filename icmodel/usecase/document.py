@@ -464,7 +464,11 @@ class UseCase(Document):
         return any(stream.name == name for stream in self.streams)
 
     def _misplaced(self) -> Iterator[Fault]:
-        """Yield a mistake for each requirement or reading that does not fit its stream or device."""
+        """Yield a mistake for each requirement that does not fit its stream or device.
+
+        An example is a requirement on whole messages, for a stream that has none. Readings (alternative interpretations
+        of a requirement) are checked too.
+        """
         streams = [stream.name for stream in self.streams]
         for limit, place in self.placed_limits():
             where = f"the requirement {limit.name!r}"

@@ -281,11 +281,10 @@ def _rate_text(scenario: Scenario) -> str:
 
 
 def no_rate(trial: Trial) -> str:
-    """Return a sentence part: with the payload of ``trial``, no frame rate is sure to achieve the required goodput.
+    """Write a clause for a note: no frame rate is sure to achieve the required goodput with the payload of ``trial``.
 
-    It says that no rate achieves the goodput, or that no rate surely achieves it but some rate may. It also states the
-    greatest goodput with this payload. If a sender without a rate limit surely achieves the required goodput, it says
-    so.
+    The clause says that no rate achieves the goodput, or that some rate may achieve it. It also states the greatest
+    goodput with this payload. If only a sender without a rate limit is sure to achieve the goodput, it mentions that.
     """
     frames = f"with frames of {trial.payload_bytes} B"
     greatest = trial.goodput(None)

@@ -46,7 +46,8 @@ def document(found: Validation) -> dict[str, object]:
 def score_document(score: Score) -> dict[str, object]:
     """Convert the score of one metric to its JSON form.
 
-    The coverage is a share of rows, with the 95 % interval of that share.
+    The coverage is the share of left-out rows inside their predicted intervals. The share has a 95 % interval of its
+    own.
     """
     covered = score.coverage
     known = (None, None, None, 0)

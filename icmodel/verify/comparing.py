@@ -142,9 +142,9 @@ def streams(
     """Compare the predicted metrics of each stream with their measurements: stream -> metric -> result.
 
     Even if a stream gets its request, the goodput of a single run is not exactly the request. ``shares`` has, for each
-    protocol, the least and the greatest goodput / request of single runs (`icmodel.fits.observations.run_shares`). If a
-    stream is predicted to get its request, the low of its predicted goodput is multiplied by the least of these ratios,
-    and the high by the greatest.
+    protocol, the least and the greatest goodput / request of single runs (`icmodel.fits.observations.run_shares`). So
+    if a stream is predicted to get its request, the predicted interval of its goodput is widened: low times the least
+    ratio, high times the greatest ratio.
     """
     found: dict[str, dict[str, Compared]] = {}
     for name, stream in system.streams.items():

@@ -253,7 +253,10 @@ def validation_page(dataset: str, variant: str) -> bytes:
 
 
 def error_table(found: Validation) -> Block:
-    """Return a table of errors and coverage by metric, or a sentence if nothing is scored."""
+    """Return a table of errors and coverage by metric, or a sentence if nothing is scored.
+
+    Coverage is the share of left-out rows inside their predicted intervals.
+    """
     rows = []
     for trial in found.trials:
         for metric, tested in trial.metrics.items():

@@ -195,7 +195,7 @@ class Stage:
     Attributes
     ----------
     before
-        Number of the packets' stage at the previous server; None at the first server.
+        Number that identifies the stage of the same packets at the previous server; None at the first server.
     link
         Name of the previous server, from which the packets come; None at the first server.
     """

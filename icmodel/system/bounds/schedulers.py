@@ -319,10 +319,10 @@ def gated_service(windows: Windows, line: ServiceCurve, own: int, traffic: Traff
 
 
 def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) -> Openings:
-    """Find the intervals of a gate cycle in which a class can start frames, as pairs of start and end [s].
+    """Find the intervals of a gate cycle in which the class ``own`` can start frames: pairs of start and end [s].
 
     When the gate opens, a packet of a lower class may still be on the line; the interval begins when it has been sent.
-    The interval ends so early that the longest packet of class ``own`` is sent before the gate closes.
+    The interval ends so early that the longest packet of ``own`` is sent before the gate closes.
     """
     is_open = [own in window.open for window in windows]
     if all(is_open):

@@ -55,7 +55,7 @@ class HostTimes:
     jitter_s : mapping
         Name of a stream -> greatest delay minus least delay of a frame at the source, before the network [s].
     covers : mapping
-        Name of a stream -> text that says which host times its bound includes: ``hosts as stated`` or
+        Name of a stream -> host times that the stream's latency bound includes, as text: ``hosts as stated`` or
         ``hosts as far as measured``. A stream with a host of unknown time is left out.
     """
 

@@ -169,7 +169,7 @@ def _without_dataset(
 def _goodput_by_theory(
     share: StreamShare, stated: StatedTimes, why: str, *, by_window: bool, at_once: bool = False
 ) -> Estimate:
-    """Goodput of a stream that no dataset predicts, without the losses in buffers whose size the system file states.
+    """Goodput of a stream that no dataset predicts, before losses in buffers of stated size are subtracted.
 
     If source and sink both state their latency, they are assumed to process all frames. The goodput is
     then the stream's share of the network. Otherwise the share is only an upper limit.
@@ -450,9 +450,9 @@ def proportional_rates(
 
 
 def bottleneck(index: int, rates: Throughput, goodput: Estimate) -> tuple[str, str]:
-    """Name and location of a stream's bottleneck, given the goodput that arrives [b/s].
+    """Name and location of a stream's bottleneck; ``goodput`` is the predicted goodput that arrives [b/s].
 
-    If no shared resource limits the stream, the result is the bottleneck of the stream alone, by its dataset.
+    If no shared resource limits the stream, the result is the bottleneck in the dataset's answer for the stream.
     """
     share, code = rates.shares[index], int(rates.beside.bottleneck[index])
     own = rates.beside.estimate("goodput_bps", index)

@@ -76,7 +76,8 @@ class LatencyBound(NanEqual):
     covers : tuple of str
         What the bound covers, in words, such as ``hosts as stated`` or ``producers that keep their period``.
     whole : bool
-        Whether no whole message exceeds the bound either: a message is one frame, or its frames are sent at once.
+        Whether the bound also holds for whole messages. It does if a message is one frame, or if all its frames are
+        sent at once.
     network_s, hosts_s, application_s : float
         Parts of the bound [s]: in the network, in hosts as far as known, and in the applications.
     """

@@ -102,7 +102,7 @@ class Throughput:
     overloaded: Bools
 
     def other_shares(self, stream: int) -> tuple[StreamShare, StreamShare]:
-        """Return the shares of a stream in two less favourable cases.
+        """Return a stream's shares of the resources in two less favourable cases.
 
         In the first case, all streams of a host wait in one queue. In the second case, they do so too, and all senders
         send the most that datasets allow.

@@ -57,7 +57,10 @@ class Resources:
     disciplines: Mapping[int, Discipline]
 
     def by_port(self) -> dict[int, Ints]:
-        """Map each port that serves its classes separately to the indices of its resources, one per class."""
+        """For each port that serves its priority classes separately, return the indices of the port's resources.
+
+        Each class of such a port is one resource.
+        """
         found: dict[int, list[int]] = {}
         for resource, port in enumerate(self.port.tolist()):
             if port in self.disciplines:
