@@ -32,6 +32,7 @@ from icmodel.ingest.consistency import (
     slip_of,
 )
 from icmodel.ingest.result import Hosts, Limits, Number, Origin, Result
+from icmodel.ranges import MOST
 from ingest_cases import TEN_GIGABIT, made, tables
 
 COLUMNS = column_map(
@@ -110,7 +111,15 @@ def test_a_result_that_contradicts_itself_is_named(values: dict[str, float], wor
     assert words in problem(values)
 
 
-@pytest.mark.parametrize("where", [{"payload_bytes": 0}, {"protocol": "TCP"}, {"cores": 0}])
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"payload_bytes": 0},
+        {"protocol": "TCP"},
+        {"cores": 0},
+        *({name: MOST + 1} for name in ("payload_bytes", "cores", "switches", "endpoints")),
+    ],
+)
 def test_labels_that_no_row_can_have_are_named(where: dict[str, object]) -> None:
     assert problem({"goodput_bps": 1e9}, None, **where)
 

@@ -21,6 +21,7 @@ from icmodel import units
 from icmodel.dataset import RATIOS, Interconnect
 from icmodel.errors import ScenarioError
 from icmodel.ingest.result import Printed, Result, printed_of
+from icmodel.ranges import MOST
 from icmodel.theory import ethernet
 
 QUANTILES = ("min", "p50", "p90", "p99", "p999", "max")
@@ -84,6 +85,8 @@ def label_problems(result: Result) -> Iterator[str]:
         value = getattr(result.labels, name)
         if value is not None and not value >= least:
             yield f"{name} is {value:g}, but its least possible value is {least}"
+        elif value is not None and not name.endswith("_bps") and value > MOST:
+            yield f"{name} is {value:g}, but its greatest possible value is {MOST}"
     for word in (result.labels.protocol or "", *result.labels.options.values()):
         if word != word.lower() or "," in word or not word.isprintable():
             yield f"{word!r} is not a valid protocol or option: use lower case without commas"
@@ -103,6 +106,8 @@ def number_problems(result: Result) -> Iterator[str]:
             )
         if number.n is not None and number.n < 1:
             yield f"{metric} states {number.n} runs, but at least 1 run is needed"
+        elif number.n is not None and number.n > MOST:
+            yield f"{metric} states {number.n:g} runs, but at most {MOST} runs are possible"
         if not math.isfinite(value) or value < 0:
             yield f"{metric} is {value:g}, but it must be a finite number of at least 0"
         elif (metric in RATIOS or metric.endswith("_host")) and least > 1:
