@@ -140,7 +140,10 @@ class Document(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _read_table(cls, table: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Convert the quantities of a table from texts with units to SI; an error holds all mistakes of the table."""
+        """Convert the quantities of a table, texts with units, to SI.
+
+        If the table has several mistakes, one error reports all of them.
+        """
         if not isinstance(table, dict):
             return handler(table)
         given: dict[str, Any] = table

@@ -98,7 +98,10 @@ class ApplicationWork:
             VALID_RANGES[name].check(name, value)
 
     def __bool__(self) -> bool:
-        """Whether any of the four times is above 0, so that the application adds work to that of the benchmark."""
+        """Whether the application adds work to that of the benchmark.
+
+        It does if ``send_s``, ``recv_s``, ``send_s_per_byte`` or ``recv_s_per_byte`` is above 0.
+        """
         return self != NO_WORK
 
     def sending_s(self, payload_bytes: float) -> float:

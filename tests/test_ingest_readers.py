@@ -941,6 +941,6 @@ def test_iperf3_interrupted_after_its_json_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     file.write_text(f"{text}iperf3: interrupt - the client has terminated\n")
     with pytest.raises(
-        RecordError, match="“iperf3: interrupt - the client has terminated” follows"
+        RecordError, match="after the JSON: “iperf3: interrupt - the client has terminated”"
     ):
         ingest([file])

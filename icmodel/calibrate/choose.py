@@ -95,7 +95,7 @@ def choose(
 
 
 class _State:
-    """Posterior of one metric's surface (a Gaussian process), as if the runs chosen so far had been measured."""
+    """Posterior of one metric's surface (a Gaussian process) if the runs chosen so far were measured."""
 
     def __init__(self, surface: Surface, candidates: Sequence[Run], purpose: Purpose) -> None:
         asked = tuple(one for one in purpose.decisions if one.metric == surface.seen.metric)
@@ -260,10 +260,10 @@ class Surface:
         return np.array([run.load_bps for run in runs]) / self.goodput_bps(runs)
 
     def error_weights(self, runs: Sequence[Run]) -> Floats:
-        """Return the weight of each run, 0 or 1, in the expected error of this surface.
+        """Return the weight of each run, 0 or 1, in the expected error of this surface (the fit of one metric).
 
-        The surface of goodput predicts the capacity, so only runs that saturate the capacity have weight 1 in its
-        error. In the error of other surfaces, all runs have weight 1.
+        The surface of goodput predicts the capacity, so only runs that saturate the capacity count (weight 1). For the
+        surfaces of other metrics, all runs count.
         """
         if self.axes.capacity is not None:
             return np.ones(len(runs))

@@ -264,9 +264,10 @@ def worst(found: Sequence[Score]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Verdict of a use case from the runs measured so far, and its undecided requirements.
+    """Verdict of a use case from the runs measured so far.
 
-    ``requirements`` has the outcome of each requirement by name.
+    ``decisions`` has the undecided requirements that a further run can decide. ``requirements`` maps the name of each
+    requirement to its outcome.
     """
 
     verdict: str

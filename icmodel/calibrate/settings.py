@@ -59,14 +59,14 @@ class Grid:
             )
         if not self.loads or math.inf not in self.loads or min(self.loads) <= 0:
             raise CalibrationError(
-                f"the loads {', '.join(f'{load:g}' for load in self.loads) or 'none'} are not possible: the list "
-                "needs infinity (unlimited load), and each other load is a share of the line rate above 0"
+                f"the loads {', '.join(f'{load:g}' for load in self.loads) or 'none'} are not possible: "
+                "include infinity (unlimited load), and give each other load as a share of the line rate above 0"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Settings of a calibration about the hosts and the link between them.
+    """Settings of a calibration that concern the hosts and the link between them.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Setup:
         Number of cores used at the sender, and at the receiver.
     line_rate_bps : float or None
         Line rate [b/s]; each load in `Grid.loads` is a fraction of it. If it is None, the goodput of the first run is
-        used, rounded to two digits.
+        used, rounded to two significant digits.
     burst_bytes : float
         Depth of the token bucket that enforces the line rate [B].
     """

@@ -39,7 +39,7 @@ Update = Annotated[
     bool,
     typer.Option(
         "--update",
-        help="Replace the file of --against with the new result, after its changes are shown.",
+        help="Show the changes, then replace the file of --against with the new result.",
     ),
 ]
 

@@ -43,7 +43,7 @@ Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="If a requirement is met, but on assumed or extrapolated rows, count it as undecided (exit code 3).",
+        help="Count a requirement as undecided (exit code 3) if it is met only on assumed or extrapolated rows.",
     ),
 ]
 Why = Annotated[

@@ -99,7 +99,9 @@ Scenarios = Annotated[
 Template = Annotated[
     Path | None,
     typer.Option(
-        "--template", metavar="FILE", help="Write an empty CSV or XLSX file of scenarios."
+        "--template",
+        metavar="FILE",
+        help="Write a CSV or XLSX template to fill in with scenarios and answer with --from.",
     ),
 ]
 REFUSED = 2

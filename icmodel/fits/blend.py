@@ -26,14 +26,14 @@ Floats = NDArray[np.float64]
 
 TINY = 1e-300
 LEAST_ERROR = 1e-5
-"""Least error of a prediction in log time; smaller errors are rounding errors."""
+"""Least error of a predicted natural logarithm; smaller errors are rounding errors."""
 PER_TYPICAL = 1.5
 """Ratio of the standard deviation of errors to the power mean (order 1/2) of their absolute values.
 
 For normally distributed errors, the ratio is 1.48.
 """
 WIDEST = 20.0
-"""Largest half-width of an interval in log time, which keeps low and high finite."""
+"""Largest half-width of an interval, as a natural logarithm; it keeps low and high finite."""
 MOST_CORRECTION = 2.5
 """Greatest factor by which intervals are widened, since parameters were fitted to the same rows (assumed)."""
 

@@ -45,7 +45,7 @@ class Curves:
     sites : Sites
         Sites of the rows.
     log_time : array (rows,)
-        Log time at the rows: natural logarithm of the time per frame, or of another metric.
+        Log time at the rows: ln(time per frame) for a rate, and ln(value) for any other metric.
     modelled : array (rows,)
         Log time of the cost model at the rows.  Beyond the outer points of a curve, the method
         ``straight`` runs parallel to the cost model.
@@ -120,7 +120,7 @@ def _left_out(curves: Sequence[_Curve], log_time: Floats) -> Floats:
 def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
     """Predict log times at the log payloads ``at`` (..., payloads) by each method of `METHODS`.
 
-    Log time is the natural logarithm of the time per frame, or of another metric.  The result has the
+    Log time is ln(time per frame) for a rate, and ln(value) for any other metric.  The result has the
     shape (methods, ..., payloads).  ``points`` (3, ..., n) holds the log payloads, log times and cost
     model's log times of the n points of each curve.  ``modelled`` (..., payloads) is the cost model's
     log time at the log payloads ``at``.

@@ -282,7 +282,7 @@ class Fitter:
         """Fit of the mean latency that is subtracted from a greatest latency before its fit, or ``None``.
 
         The result is ``None`` if the metric is not a greatest latency, if the dataset has no mean
-        latency, or if the conversions of the two to log time (`Quantity`) differ.
+        latency, or if the two are converted to logarithms differently (see `Quantity`).
         """
         if MAXIMUM not in metric:
             return None
@@ -487,7 +487,7 @@ class Fit:
 
         The result is the log time (n,), the half-width (n,) of its 90 % interval for the mean over many
         runs, and the weight of each row in each prediction (n, rows).  Log time is the natural
-        logarithm of the time per frame, or of another metric; see `Quantity`.
+        logarithm of the time per frame for a rate, and of the value for any other metric.
         """
         found = self.candidates(sites)
         row_weights = self.blend.row_weights(found.distances)
@@ -574,7 +574,7 @@ class _Rows:
     def through(self, mechanism: Mechanism, kernels: Kernels) -> ProtocolProcesses:
         """Condition Gaussian processes on the residual at the rows: log time minus the cost model's log time.
 
-        Log time is the natural logarithm of the time per frame, or of another metric; see `Quantity`.
+        Log time is ln(time per frame) for a rate, and ln(value) for any other metric.
         ``kernels`` holds the kernel of each process, by the part of the rows that it uses: one
         protocol, or all rows.
         """

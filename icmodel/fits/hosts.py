@@ -125,9 +125,10 @@ def scale_to_hosts(
 
 
 def factor(metric: str, regime: str, value: Floats, times: FrameTimes) -> Floats:
-    """Ratio (n,) of a metric on other hosts to its ``value`` (n,) on the dataset's hosts.
+    """Ratio of a metric on other hosts to its ``value`` on the dataset's hosts.
 
-    The ratio does not apply to latencies at a load below capacity: see `_time_below_capacity`.
+    Both are arrays (n,).  The ratio does not apply to latencies at a load below capacity: see
+    `_time_below_capacity`.
     """
     speed_up = times.here_s / times.there_s
     if metric.endswith(("_bps", "_per_s")):

@@ -1,9 +1,10 @@
 """Covariance of the residuals of a metric at two sites, as a function of payload, load and labels.
 
-A residual is the difference between a log time and the log time of the cost model.  A configuration
-is a set of labels: protocol, options and counts.  The residual has three parts.  The first part is
-due to costs (per frame, byte or packet) that differ from the costs of the protocol.  The second part
-is a constant factor of the configuration (level).  The rest varies smoothly with payload and load.
+A residual is ln(measured / modelled): of the time per frame for a rate, and of the value for any
+other metric.  The modelled number is that of the cost model.  A configuration is a set of labels:
+protocol, options and counts.  The residual has three parts.  The first part is due to costs (per
+frame, byte or packet) that differ from the costs of the protocol.  The second part is a constant
+factor of the configuration (level).  The rest varies smoothly with payload and load.
 
 The kernel has two forms.  In the product form, each difference in labels or load multiplies the
 covariance of all three parts by a factor.  In the joined form, there is only the rest, and these

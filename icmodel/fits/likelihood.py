@@ -125,9 +125,9 @@ def piece_of(distances: Distances, shares: Floats, residual: Floats, variance: F
     """Make a piece from n rows: a group of rows whose likelihood is computed together.
 
     ``distances`` (n, n) are the distances between the rows.  ``shares`` (n, costs) holds, for each
-    row, the fractions of its time that are due to each cost.  ``residual`` (n,) is the log time of
-    each row minus the log time that the cost model predicts, divided by the root mean square of these
-    differences.  ``variance`` (n,) is the variance of each residual, in the same unit squared.
+    row, the fractions of its time that are due to each cost.  ``residual`` (n,) is the natural
+    logarithm of each row's time minus that of the cost model's time, divided by the root mean square of
+    these differences.  ``variance`` (n,) is the variance of each residual, in the same unit squared.
     """
     rows, columns = np.tril_indices(len(residual))
     places, diagonal = rows * len(residual) + columns, np.flatnonzero(rows == columns)

@@ -107,8 +107,8 @@ class Modelled:
     """Prediction of a cost model at n sites (combinations of payload, load and labels).
 
     ``log_time`` (n,) is the natural logarithm of the time [s].  ``shares`` (n, costs) holds the
-    fraction of the time that is due to each cost.  This is also the derivative of the log time by
-    the log of the cost.
+    fraction of the time that is due to each cost.  This is also the derivative of ``log_time`` by
+    the logarithm of the cost.
     """
 
     log_time: Floats
@@ -238,7 +238,7 @@ def possible_kinds(sites: Sites) -> tuple[str, ...]:
 
 
 def _fit(kind: str, sites: Sites, log_time: Floats) -> Floats:
-    """Fit the costs of a cost model to ``log_time`` (n,), the log times of n rows.
+    """Fit the costs of a cost model to ``log_time`` (n,), the natural logarithms of the times of n rows.
 
     The result is an array (costs,).  The constant model has one cost: the median time.  The costs of
     other kinds of model follow from non-negative least squares of the relative errors.

@@ -46,7 +46,7 @@ PACKETS = "packets_"
 A multiple is below 1 if a sender merges frames.
 """
 ROUNDING = 1e-9
-"""A value converted back from log time counts as 0 if it is below this fraction of the shift (see `SHIFTS`)."""
+"""A value converted back from its logarithm counts as 0 if it is below this fraction of the shift (see `SHIFTS`)."""
 
 NO_PAYLOAD = "no payload"
 """Label of rows without a payload, such as calls without data; the fit uses a payload of 1 B for them."""
@@ -560,8 +560,8 @@ def unmeasured_loss(data: Dataset, protocols: Sequence[str]) -> Floats:
 
     The result (3, protocols) holds value, low and high.  All frames that did not arrive may be lost;
     their fraction is 1 − goodput / request for each run.  The value is the median of this fraction over
-    all runs, the high is its maximum, and the low is 0.  All three are 0 if the loss was measured, or if
-    the protocol has no runs below capacity.
+    all runs, the high is its maximum, and the low is 0.  All three are 0 if the dataset has a loss rate
+    of the protocol at such a load, or no runs of the protocol below capacity.
 
     >>> import icmodel
     >>> unmeasured_loss(icmodel.load("lab-1g-2026"), ["udp"]).tolist()

@@ -18,7 +18,7 @@ from icmodel.fits.observations import Observations, Sites
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 LEAST_SCALE = 1e-6
-"""Least scale of a residual in log time; smaller residuals are rounding errors."""
+"""Least scale of a residual (difference of two logarithms); smaller residuals are rounding errors."""
 REST = ""
 """Name of the part that pools all protocols without a separate Gaussian process."""
 OWN_ROWS = 20
@@ -82,8 +82,8 @@ class Process:
     def deviations(self) -> Floats:
         """Leave-one-out standard deviation of the log time at each row, (n,).
 
-        Log time is the natural logarithm of the time per frame, or of another metric.  Rows with
-        equal payload, load and labels are left out together.
+        Log time is ln(time per frame) for a rate, and ln(value) for any other metric.  Rows with equal
+        payload, load and labels are left out together.
         """
         found = 1.0 / np.diag(self.inverse)
         for rows in self.twins:
@@ -227,7 +227,7 @@ class ProtocolProcesses:
 
     @property
     def mechanism(self) -> Mechanism:
-        """Cost model that all these Gaussian processes share."""
+        """Cost model that the Gaussian processes of all parts share."""
         return next(iter(self.parts.values())).process.mechanism
 
     @property
@@ -281,7 +281,7 @@ class ProtocolProcesses:
     def log_time(self, crosses: Sequence[Cross]) -> Floats:
         """Predict the log time at n sites (payload, load and labels), (n,).
 
-        Log time is the natural logarithm of the time per frame, or of another metric; see `Quantity`.
+        Log time is ln(time per frame) for a rate, and ln(value) for any other metric.
         ``crosses`` are the covariances of the sites with the rows of each part.
         """
         return self._predicted(Process.log_time, crosses)
@@ -289,8 +289,9 @@ class ProtocolProcesses:
     def deviation(self, crosses: Sequence[Cross]) -> Floats:
         """Standard deviation of the log time that a new measurement would have at each site, (n,).
 
-        A site is a point of payload, load and labels.  ``crosses`` are the covariances of the sites
-        with the rows of each part.
+        A site is a point of payload, load and labels.  Log time is ln(time per frame) for a rate, and
+        ln(value) for any other metric.  ``crosses`` are the covariances of the sites with the rows of
+        each part.
         """
         return self._predicted(Process.deviation, crosses)
 
@@ -337,7 +338,8 @@ def left_out_together(process: Process, names: NDArray[np.str_]) -> Floats:
     Returns
     -------
     array (configurations,)
-        Errors in log time, in the order of the sorted labels.
+        Errors, in the order of the sorted labels.  They are errors of the natural logarithm: of the time
+        per frame for a rate, and of the value for any other metric.
     """
     _, inverse = np.unique(names, axis=0, return_inverse=True)
     group = inverse.reshape(-1)

@@ -240,7 +240,7 @@ def record_of(line: str) -> Record:
     for key, label in document.point.items():
         if isinstance(label, int) and abs(label) > MOST_LABEL:
             raise RecordError(
-                f"run {document.run} has {key} of {len(str(label))} digits: the record is damaged"
+                f"run {document.run} has {key} of {len(str(label))} digits: the record is damaged, so remove its line"
             )
     for metric, value in document.result.items():
         if value < 0 or (metric == "loss_rate" and value > 1):

@@ -312,7 +312,7 @@ def _results(
             raise RecordError(_placed(run, str(error))) from error
         except (ArithmeticError, ValueError, LookupError) as error:
             # A damaged file may hold any text in place of a number, so any reader error refuses the file.
-            damaged = f"the file is damaged: a number in it cannot be read ({error})"
+            damaged = f"the file is damaged: a number in it cannot be read ({error}); measure again"
             raise RecordError(_placed(run, damaged)) from error
     if not labelled:
         raise RecordError([*refused, *misfits][0])

@@ -226,7 +226,7 @@ class _Sources:
         """Judge the use case by one dataset of a link, and return the result of the best candidate.
 
         The candidates are all combinations of protocols, payloads and core counts that `measured_choices` generates.
-        ``ground`` is the kind of evidence, one of `GROUNDS`. For the kind ``extrapolated``, all predictions are
+        ``ground`` is the kind of source, one of `GROUNDS`. For the kind ``extrapolated``, all predictions are
         extrapolated from the dataset's line rate to the line rate of the link.
         """
         data, rate = known.data, link.line_rate_bps if ground == EXTRAPOLATED else None

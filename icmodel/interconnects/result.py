@@ -32,18 +32,18 @@ MEASURED_HERE, PUBLISHED, EXTRAPOLATED, THEORY = (
     "theory only",
 )
 GROUNDS = (MEASURED_HERE, PUBLISHED, EXTRAPOLATED, THEORY)
-"""Kinds of evidence for a link, strongest first."""
+"""Kinds of source for a verdict on a link: three kinds of dataset, and theory; the strongest first."""
 GOODPUT = "goodput_bps"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One source of a verdict, a dataset or theory, and its result for a use case on a link.
+    """Source of a verdict (a dataset or theory), with its result for a use case on a link.
 
     Parameters
     ----------
     ground : str
-        Kind of evidence, one of `GROUNDS`.
+        Kind of source, one of `GROUNDS`.
     dataset, variant : str
         Dataset and variant of the model; empty for theory.
     measured_bps : float, optional

@@ -247,7 +247,7 @@ def per_core(query: TableQuery, utilisations: Sequence[str], value: Floats) -> F
 
 
 def benchmarked_loss(query: TableQuery) -> Floats:
-    """Look up the loss rate measured with an unlimited sender; 0 for TCP, and if no loss was measured."""
+    """Look up the loss rate at unlimited load; 0 for TCP, and if the dataset has no loss rate at this load."""
     interpolated_loss = query("loss_rate", query.unlimited)
     return fast_where(np.isnan(interpolated_loss), 0.0, interpolated_loss) * query.q.lossy
 

@@ -358,8 +358,9 @@ SHORTEST_S = 1e-12
 class HostTimes(NamedTuple):
     """Time that each host needs for a frame without the application's work, for n prediction requests.
 
-    ``own_s`` (2, ends, n) is the time [s]: of sender and receiver; value, low and high; for each request.  ``known``
-    (2, n) marks whether rows state the utilisation of sender and receiver.
+    ``own_s`` (2, ends, n) is the time [s].  Its first axis holds sender and receiver.  The axis ``ends`` holds value,
+    low and high end of the interval, or only the value.  ``known`` (2, n) marks whether rows state the utilisation of
+    sender and receiver.
     """
 
     own_s: Floats
@@ -387,7 +388,8 @@ def host_times(query: TableQuery, alone: Flow) -> HostTimes:
 def utilisation_at_full_speed(query: TableQuery) -> Floats:
     """Utilisation of the sender's and receiver's cores at the unlimited load; NaN if no row states it.
 
-    The result is an array (2, ends, n): sender and receiver; value, low and high; for each of n requests.
+    The result is an array (2, ends, n) for n requests.  Its first axis holds sender and receiver.  The axis ``ends``
+    holds value, low and high end of the interval, or only the value.
     """
     both = []
     for name in UTILISATIONS:
@@ -408,7 +410,8 @@ def time_per_frame(query: TableQuery, alone: Flow, busy: Floats) -> tuple[Floats
     Returns
     -------
     array (2, ends, n)
-        Times [s] of sender and receiver; value, low and high for each of n requests.
+        Times [s] for n requests.  The first axis holds sender and receiver.  The axis ``ends`` holds value, low and
+        high end of the interval, or only the value.
     array of bool (n,)
         Whether the wire, and not a host, limits the stream.  The times are then only upper limits.
     """
@@ -435,8 +438,10 @@ def _continued(query: TableQuery, own_s: Floats) -> Floats:
     """Extrapolate the hosts' time per frame to payloads at which the wire is the bottleneck.
 
     The result follows a straight line through the times at smaller payloads, at which the hosts are the bottleneck.  It
-    is at most ``own_s``, the time that follows from the hosts' utilisation [s].  Both are arrays (2, ends, n): sender
-    and receiver; value, low and high; n requests.
+    is at most ``own_s``, the time that follows from the hosts' utilisation [s].
+
+    Both are arrays (2, ends, n) for n requests.  The first axis holds sender and receiver.  The axis ``ends`` holds
+    value, low and high end of the interval, or only the value.
     """
     found, q = own_s.copy(), query.q
     curves = np.stack([q.protocol, q.core_index, q.cores, q.switches]).astype(np.float64)

@@ -216,7 +216,7 @@ def utilisation(query: TableQuery, utilisations: Sequence[str], demand: Floats) 
 
 
 def benchmarked_loss(query: TableQuery) -> Floats:
-    """Look up the loss rate measured with an unlimited sender; 0 for TCP, and if no loss was measured."""
+    """Look up the loss rate at unlimited load; 0 for TCP, and if the dataset has no loss rate at this load."""
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
     found = query.all(["loss_rate"], query.unlimited)
@@ -227,9 +227,12 @@ def benchmarked_loss(query: TableQuery) -> Floats:
 def limited_loss(query: TableQuery) -> Floats:
     """Look up the loss rate of a request below capacity (IC2012 erratum E16).
 
-    If no loss was measured at the requested load, the loss at other loads below capacity decides.  If it was measured
-    there, the result is 0.  Otherwise the loss is estimated from the measured goodputs below capacity, as the part of
-    the request that did not arrive.
+    If the dataset has no loss rate at the requested load, the protocol's rows at loads below capacity decide:
+
+    - If they state a loss rate, the result is 0 (assumed).
+    - If they state only goodputs, the loss is estimated as the part of the request that did not arrive; see
+      `unmeasured_loss`.
+    - If there are no such rows, the result is 0.
     """
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
@@ -258,8 +261,8 @@ def loss(query: TableQuery, flow: Flow) -> Floats:
 def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
     """Mark the requests whose loss rate is unknown, as a boolean mask (n,).
 
-    The loss rate is unknown if the goodput is unknown, or if no loss of a lossy protocol was measured.  For a saturated
-    stream, only a loss measured at the unlimited load counts.
+    The loss rate is unknown if the goodput is unknown, or if the dataset has no loss rate of a lossy protocol.  For a
+    saturated stream, only a loss measured at the unlimited load counts.
     """
     no_goodput = np.asarray(np.isnan(flow.goodput_bps[VALUE]))
     if not query.q.lossy.any():

@@ -298,7 +298,7 @@ def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limi
 
 
 def _below_limit(query: TableQuery, each: Floats, below: Bools, flow: Flow) -> Floats:
-    """Correct packets per frame that were looked up at full speed (unlimited load), for requests with a limited rate.
+    """Correct packets per frame that were looked up at full speed (unlimited load), for requests with a finite rate.
 
     The corrected value is ``own - (own - each) * request / capacity``, where ``own`` is the packet count of a frame
     that is sent alone.  It is at most ``own``, since no packet is sent twice at such a load.  The high end of the

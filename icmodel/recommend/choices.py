@@ -259,7 +259,10 @@ def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, .
 
 
 def _options(own: object, chosen: tuple[object, ...]) -> tuple[object, ...]:
-    """List the options of a parameter: the file's own first, then the others by length of their text, then by text."""
+    """List the options of a parameter: the value in the system file first, then the others in ``chosen``.
+
+    The others are sorted by the length of their texts, and texts of the same length alphabetically.
+    """
     others = {str(option): option for option in chosen if option != own}
     return (own, *(others[text] for text in sorted(others, key=lambda text: (len(text), text))))
 

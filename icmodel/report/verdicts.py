@@ -397,12 +397,14 @@ def about(finding: Finding) -> str:
 
 
 def ground_text(datasets: Iterable[str], states_devices: bool) -> str:
-    """Return the evidence behind an answer as text: the names of its datasets, or "theory alone" if it used none.
+    """Return a text that names the evidence behind an answer, such as "theory and stated times of devices".
 
     Parameters
     ----------
+    datasets : iterable of str
+        Names of the datasets behind the answer; if there are none, the evidence is theory.
     states_devices : bool
-        Whether the system file states times of devices. The text then ends with "and stated times of devices".
+        Whether the system file states times of devices.
     """
     named = ", ".join(datasets)
     if states_devices:

@@ -162,9 +162,10 @@ class Changes(Part):
 
 
 class Judged(Part):
-    """Verdict on an interconnect, with the basis (kind of evidence) of the numbers that decided it.
+    """Verdict on an interconnect, with its kind of source and its kind of evidence.
 
-    ``ground`` states the source of these numbers: own measurements, publications, extrapolation or theory.
+    ``ground`` is the kind of source: own measurements, publications, extrapolation to another line rate, or theory.
+    ``basis`` is the kind of evidence of the deciding numbers, such as ``measured`` or ``assumed``.
     """
 
     ground: Ground

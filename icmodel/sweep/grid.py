@@ -239,10 +239,9 @@ def _scenario(axes: Sequence[Axis], values: Sequence[Value]) -> Scenario:
 class Blocks(Sequence["Block"]):
     """Blocks of at most ``most`` consecutive points of a grid; each block is a grid itself.
 
-    The last axis varies fastest. A block has all values of the last axis if ``most`` allows it, then all values of the
-    axis to its left if ``most`` still allows it, and so on. The next axis to the left is cut into pieces, and a block
-    has one piece of it. Of each axis further left, a block has one value. In the example, the payloads are cut into
-    pieces of at most two, and each block has one core count.
+    The last axis varies fastest. From right to left, a block takes whole axes as long as ``most`` allows. The first
+    axis that does not fit is cut into pieces, of which a block takes one. Of each axis further left, a block takes one
+    value. In the example, the payloads are cut into pieces of at most two, and each block has one core count.
 
     Examples
     --------

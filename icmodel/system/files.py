@@ -101,7 +101,7 @@ def _with_file(system: System, path: Path) -> System:
 
 
 def system_file(name: str | Path) -> SourceFile:
-    """Name and hash of the file of a system, by bundled name or by path."""
+    """Return the name and hash of a system's file; ``name`` is the name of a bundled system, or a path."""
     return SYSTEMS.source(name)
 
 
@@ -341,7 +341,10 @@ def notes_on_usecase(system: System) -> tuple[str, ...]:
 
 
 def with_system_notes(evaluation: Evaluation) -> Evaluation:
-    """Add a note to the evaluation of a use case for each stream that requests another rate in the bundled system."""
+    """Add notes to the evaluation of a use case, if a bundled system has the same name.
+
+    There is one note for each stream whose rate in the bundled system differs from its rate in the use case.
+    """
     derived = {one.name: one for one in evaluation.derivations}
     notes = notes_on_system(evaluation.usecase, derived, evaluation.candidate)
     return replace(evaluation, notes=notes)
@@ -350,7 +353,7 @@ def with_system_notes(evaluation: Evaluation) -> Evaluation:
 def notes_on_system(case: UseCase, derived: Derivations, candidate: str) -> tuple[str, ...]:
     """Notes for the evaluation of a use case, if a bundled system has the same name.
 
-    There is one note for each stream that requests another rate in the system than in the use case.
+    There is one note for each stream whose rate in the bundled system differs from its rate in the use case.
     """
     if case.name not in system_names():
         return ()

@@ -73,7 +73,7 @@ class Surfaces(NamedTuple):
 
 
 def no_surfaces(count: int, cells: int, slots: int) -> Surfaces:
-    """Make surfaces without a value at any payload and load."""
+    """Make surfaces that have no value (NaN) at any payload or load."""
     size = slots, count, cells
     return Surfaces(
         np.full((6, 3, *size), np.nan),

@@ -92,9 +92,10 @@ class MetricTable(NamedTuple):
 class Compiler(NamedTuple):
     """Compiler that turns curves of metrics into look-up tables on shared axes.
 
-    If ``extend`` is true, tables also have values beyond the payloads of the curves.  ``without_goodput`` holds each
-    pair of protocol and core count that has rows, but no goodput.  For such a pair, every table uses the nearest core
-    count that has a goodput.
+    If ``extend`` is true, tables also have values beyond the payloads of the curves.
+
+    ``without_goodput`` holds pairs of protocol and core count.  The dataset has rows of such a pair, but none of its
+    goodput.  All tables then use the rows at the nearest core count with a goodput instead.
     """
 
     data: Dataset
@@ -162,9 +163,9 @@ class Compiler(NamedTuple):
 
 
 def nearest_configuration(own: Sequence[Configuration], cores: int) -> Configuration | None:
-    """Choose the configuration with the core count nearest to ``cores`` and the most switches.
+    """Choose the configuration with the nearest core count; among those, the one with the most network switches.
 
-    If two core counts are equally near, the lower one is used.
+    If two core counts are equally near to ``cores``, the lower one is used.
     """
     return min(
         own,

@@ -184,7 +184,7 @@ def multiples(step: int, up_to_bytes: int, limit: int | None) -> NDArray[np.int6
 
 
 def choice(default: object, text: str, allowed: Iterable[object] = ()) -> Any:
-    """Make a dataclass field of a framing, with default, help text and allowed values."""
+    """Make a dataclass field of a framing, with a default, a help text and the allowed values (none given: any)."""
     return field(default=default, metadata={"text": text, "allowed": tuple(allowed)})
 
 

@@ -84,7 +84,7 @@ class RdmaFraming(AnyFraming):
     @property
     @abstractmethod
     def packet_bytes(self) -> int:
-        """Overhead of every packet [B]: its headers and checksums, without its data."""
+        """Size of a packet without the data that it carries [B]: headers and checksums."""
 
     @property
     def max_payload_bytes(self) -> int:
@@ -167,7 +167,7 @@ class Framing(RdmaFraming):
 
     @property
     def packet_bytes(self) -> int:
-        """Overhead of every packet [B]: its headers and checksums, without its data."""
+        """Size of a packet without the data that it carries [B]: headers and checksums."""
         counted = LRH_BYTES + BTH_BYTES + ICRC_BYTES
         return counted + GRH_BYTES * self.global_route + VCRC_BYTES * (not self.as_counted)
 

@@ -83,7 +83,7 @@ class Framing(infiniband.RdmaFraming):
 
     @property
     def packet_bytes(self) -> int:
-        """Overhead of every packet [B]: headers and checksums, without the data that the packet carries."""
+        """Size of a packet without the data that it carries [B], with preamble and gap unless ``as_counted``."""
         network = (
             infiniband.GRH_BYTES if self.version == 1 else IP_BYTES[self.ip_version] + UDP_BYTES
         )

@@ -493,10 +493,10 @@ def _from_round_trip(statistic: str, known: StreamBounds) -> Estimate | None:
 
 
 def _between_bounds(statistic: str, known: StreamBounds, reason: str) -> Estimate:
-    """Estimate a missing latency statistic (such as p99) by the tightest bounds that surely hold.
+    """Estimate a latency statistic that was not predicted, by the tightest bounds that surely hold.
 
-    For example, p50 is at most a predicted p99, and at least theory's minimum. The value is the upper bound (worst
-    case). Without an upper bound, the estimate has no value.
+    For example, if p50 is missing and p99 was predicted, p50 is at most p99, and at least theory's minimum. The value
+    is the upper bound (worst case). Without an upper bound, the estimate has no value.
     """
     lower: list[Bound] = []
     if known.least_latency_s is not None:

@@ -146,7 +146,7 @@ class Folder:
         Raises
         ------
         VerificationError
-            If a pass is damaged, has other streams, or belongs to a different prediction.
+            If the file of a pass is damaged, has other streams, or belongs to a different prediction.
         """
         found = []
         for place in sorted(self.path.glob(PASS.format(0).replace("000", "*"))):
@@ -178,7 +178,10 @@ class Folder:
         return found
 
     def keep(self, number: int, run: RunResult, stored: Stored) -> Pass:
-        """Write a pass to its file, one record per line, each marked with its stream, pass and prediction."""
+        """Write a measurement pass (one run of all streams) to its file, and return it.
+
+        The file has one record per line. A record is marked with its stream, its pass, and the hash of the prediction.
+        """
         marked = {
             name: {
                 **record,

@@ -106,7 +106,7 @@ class QuestionBody(Body):
     )
 
     def question(self) -> Question:
-        """Return the question as texts of the command line."""
+        """Return the question as the command line takes it: each value as a text, such as ``1448 B``."""
         return Question(**words_of(self, Question))
 
 
@@ -190,7 +190,7 @@ class EvaluateBody(Body):
     candidate: Word | None = Field(None, description="Candidate that determines the verdict.")
     strict: bool = Field(
         False,
-        description="If a requirement is met, but on assumed or extrapolated rows, count it as undecided.",
+        description="Count a requirement as undecided if it is met only on assumed or extrapolated rows.",
     )
 
 

@@ -373,7 +373,8 @@ def check_count(count: float, counted: float, what: str, whole: str) -> None:
     """
     if count != counted:
         raise RecordError(
-            f"{what} are {counted:.15g}, which contradicts {whole} ({count:.15g}): a number was changed"
+            f"{what} are {counted:.15g}, which contradicts {whole} ({count:.15g}): a number was changed, "
+            "so measure again"
         )
 
 
@@ -387,7 +388,7 @@ def check_loss(per_cent: Printed, lost: int, of: int, what: str) -> None:
     """
     if not 0 <= lost <= of:
         raise RecordError(
-            f"{what} counts {lost} lost of {of} packets, which is impossible: a number was changed"
+            f"{what} counts {lost} lost of {of} packets, which is impossible: a number was changed, so measure again"
         )
     counted = 100 * lost / of if of else 0.0
     if not per_cent.overlaps(exact(counted)):
@@ -410,5 +411,5 @@ def check_share(share: float, counted: float, what: str) -> None:
     """
     if abs(share - counted) > 1e-4:
         raise RecordError(
-            f"{what} are {counted:.4%}, not the printed {share:.4%}: a number was changed"
+            f"{what} are {counted:.4%}, not the printed {share:.4%}: a number was changed, so measure again"
         )

@@ -158,7 +158,7 @@ def _results(block: Section, version: str, notes: Sequence[str]) -> Iterator[Res
                 raise RecordError(
                     f"line {row.line}: {rate_text} Mbytes/sec contradict the rest of the row, which gives "
                     f"{moved.value / 8:.6g} B/s (a megabyte is 10^6 or 2^20 B, the same in all rows): "
-                    "a number was changed"
+                    "a number was changed, so measure again"
                 )
             megabytes = possible
         if size > 0:

@@ -99,7 +99,8 @@ def read(source: Source) -> list[Result]:
     require(runs, "the output holds no JSON of iperf3: run iperf3 with -J")
     if error := _ERROR.search(source.text.rpartition("}")[2]):
         raise RecordError(
-            f"{source.place}: the run failed at its end: “{error[0].strip()}” follows its JSON; run it again"
+            f"{source.place}: the run failed at its end; iperf3 wrote this error after the JSON: "
+            f"“{error[0].strip()}”. Run the test again"
         )
     command = command_of(source, NAME)
     results = [
@@ -391,7 +392,7 @@ def _rate(end: Document, name: str) -> float | None:
     size, seconds, rate = (real(block, key) for key in ("bytes", "seconds", "bits_per_second"))
     if not size or not seconds:
         return None
-    require(seconds > 0, f"{name} took {seconds:g} s: a number was changed")
+    require(seconds > 0, f"{name} took {seconds:g} s: a number was changed, so measure again")
     counted = 8 * size / seconds
     if rate:
         check_rate(exact(rate), exact(counted), f"{name}: {size:.0f} B in {seconds:g} s", SLACK)

@@ -334,7 +334,10 @@ def _host_cpu(field: Callable[[str], str], notes: list[str], *, sends: bool) -> 
         if field("cpu"):
             notes.append(f"CPU of {field('cpu')} % does not state its number of cores: not used")
         return []
-    require(all(part.value >= 0 for part in parts), "a CPU mode is below 0 %: a number was changed")
+    require(
+        all(part.value >= 0 for part in parts),
+        "a CPU mode is below 0 %: a number was changed, so measure again",
+    )
     value = round(sum(part.value for part in parts), 8)
     half = sum(part.half for part in parts)
     metric = f"cpu_{'send' if sends else 'recv'}_host"

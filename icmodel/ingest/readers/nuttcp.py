@@ -193,7 +193,7 @@ def _result(fields: Mapping[str, str], number: int, options: _Options) -> Result
         if None not in (counted, payload) and counted != payload:
             raise RecordError(
                 f"{place}: bytes and packets give {counted} B a packet, but the command line has {payload} B: "
-                "a number was changed"
+                "a number was changed, so measure again"
             )
         payload = counted or payload
         numbers.append(Number("loss_rate", lost / packets, RECEIVER))

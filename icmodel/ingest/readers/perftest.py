@@ -179,7 +179,8 @@ def _result(
             mean, per_second = printed(row[2], MICRO), printed(row[3])
             require(
                 mean.overlaps(exact(1.0 if is_whole else 0.5) / per_second, SLACK),
-                f"line {line}: {row[3]} transactions/s are not {row[2]} us each: a number was changed",
+                f"line {line}: {row[3]} transactions/s are not {row[2]} us each: a number was changed, "
+                "so measure again",
             )
             numbers = [Number.read(f"{kind}_mean_s", mean, BOTH)]
         else:

@@ -216,13 +216,13 @@ def _quantiles(text: str, kind: str, observations: int, notes: list[str]) -> lis
     for (above, _, more), (below, _, less) in pairwise(printed_quantiles):
         require(
             number(more, above) >= number(less, below),
-            f"its {below} of {less} us is above its {above} of {more} us: a number was changed",
+            f"its {below} of {less} us is above its {above} of {more} us: a number was changed, so measure again",
         )
     numbers, too_few = [], []
     for head, percentile, value in printed_quantiles:
         require(
             not percentile or 0 <= number(percentile, "a percentile") <= 100,
-            f"the output has the percentile {percentile}: a number was changed",
+            f"the output has the percentile {percentile}: a number was changed, so measure again",
         )
         name = QUANTILES.get(percentile, "") if percentile else head[1:4].lower()
         if name and observations < LEAST.get(name, 2):

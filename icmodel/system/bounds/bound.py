@@ -76,6 +76,9 @@ def cyclic_fixed_point(servers: Iterable[Server], flows: Iterable[Flow]) -> Feed
     >>> ring = [port(name, 1e9, delay_s=2e-6) for name in "ab"]
     >>> curve = token_bucket(12304.0, 1e8)
     >>> flows = [Flow(path, tuple(path), curve, 0, 12304.0, 12304.0) for path in ("ab", "ba")]
+
+    The two flows form a cycle, so `network` refuses them. With the cycle cut, their delays have bounds.
+
     >>> network(ring, flows)
     Traceback (most recent call last):
         ...

@@ -313,10 +313,10 @@ class QueueDates:
 
 
 def lp_dates(path: PathAggregate) -> QueueDates:
-    """Make the dates of each queue of a path: points in time that are variables of the linear programme.
+    """Make the dates of all queues of a path: points in time that are variables of the linear programme.
 
-    The dates are made from the last queue back to the first. Returns the dates of the last queue;
-    `QueueDates.before` leads to those of the previous queues.
+    The dates are made from the last queue back to the first. The result is the dates of the last queue. Its attribute
+    ``before`` holds the dates of the previous queue, and so on back to the first.
     """
     last = len(path.queues) - 1
     parts = {last: frozenset(path.queues[last].stages)}

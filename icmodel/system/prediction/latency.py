@@ -96,7 +96,7 @@ def congested_latencies(
     """Latencies of a TCP stream that gets less than it requests because of other streams.
 
     The latencies of the stream alone, at an unlimited rate, are multiplied by a ratio. The ratio is the stream's
-    goodput alone, divided by its goodput beside the others.
+    goodput alone, divided by its goodput while the others send.
     """
     fastest = rates.alone.fastest.estimate("goodput_bps", index)
     if fastest.absent or not 0 < goodput.value < fastest.value * (1 - SAME):

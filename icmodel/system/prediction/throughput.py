@@ -1,4 +1,4 @@
-"""Throughput of a system's streams: share the resources among them, then predict each stream beside the others."""
+"""Throughput of a system's streams: share the resources among them, then predict each while the others send."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def throughput(
     alone: LoneAnswers,
     windows: Windows,
 ) -> Throughput:
-    """Share the resources of a system, and ask the datasets again about each stream, now beside the others.
+    """Share the resources of a system, then ask the datasets again about each stream, now while the others send.
 
     Parameters
     ----------

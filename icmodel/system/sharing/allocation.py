@@ -340,11 +340,11 @@ def max_min(
 
     Notes
     -----
-    Progressive filling: a link's fill level is its remaining capacity per unit weight of its flows whose rate is not
-    fixed yet. If another link fixes the rate of one of these flows at a lower level, the link's own level can only
-    grow. So if the level of a link is the least on the path of each of its flows, the link is full, and the rates of
-    its flows are fixed at this level. One round does this for all such links. A request counts as a link that no
-    other flow crosses.
+    The rates are fixed in rounds (progressive filling). The fill level of a link is its remaining capacity, divided by
+    the total weight of its flows whose rate is not fixed yet. A link is a bottleneck if its level is the least on the
+    path of each of these flows. A round fixes the flows of all bottlenecks: the rate is the level times the weight. The
+    levels of other links can only grow, because their flows take no more than these levels allow. The request of a flow
+    counts as a link that only this flow crosses.
 
     Examples
     --------
