@@ -347,7 +347,10 @@ REACH = 4.0
 LEAST_PAYLOADS = 3
 """Least number of payloads for a line through other files; with fewer, only runs of equal payload are compared."""
 CLEAR = 3.0
-"""A file gets a remark only if its deviation, as a log of a ratio, is more than this many times the others' median."""
+"""Ratio of a file's deviation to the median deviation of the other files, above which the file gets a remark.
+
+Deviations are absolute values of logarithms of ratios.
+"""
 SCATTER_FILES = 3
 """The scatter of a metric is estimated only from at least this many other files."""
 AGREE = 0.75

@@ -325,7 +325,7 @@ def _stream_bounds(
 ) -> tuple[Mapping[str, _Bounds], tuple[Derivation, ...]]:
     """Compute bounds of each stream on the wire: its greatest goodput and its least latency, whatever the hosts.
 
-    The goodput is bounded twice: for the stream alone, and beside the other streams at its busiest interface. The least
+    The goodput is bounded twice: for the stream alone, and with the other streams at its busiest interface. The least
     latency is the transmission time of one frame plus the delay of the use case's cable; switches add no delay.
     """
     scenarios, alone_bps = {}, {}

@@ -73,7 +73,10 @@ class Flow(NamedTuple):
 
 
 MetricsAt = Callable[[TableQuery, Load, Flow], Floats]
-"""Type of a function that returns the values of metrics (metrics, ends, n) at given loads (ends, n)."""
+"""Type of a function that returns metrics (metrics, ends, n) at the loads (ends, n) of n requests.
+
+The axis ``ends`` holds value, low and high end of the interval, or only the value.
+"""
 
 
 def widen_to_both_regimes(

@@ -125,7 +125,7 @@ def answering_cores(query: TableQuery, tables: Sequence[str]) -> Floats:
 def other_cores(query: TableQuery, tables: Sequence[str]) -> Bools:
     """Mark the table look-ups that use rows at another core count than requested, as a boolean mask (tables, n).
 
-    A look-up uses such rows only if no goodput was measured at the requested core count.
+    A look-up uses such rows only if the dataset has no goodput at the requested core count.
     """
     return np.asarray(answering_cores(query, tables) != query.q.cores)
 

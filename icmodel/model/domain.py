@@ -199,7 +199,7 @@ def impossible_payload(scenario: Scenario, greatest: float) -> str:
 
 
 def unmeasured_cores(data: Dataset, domain: ProtocolDomain, scenario: Scenario) -> str:
-    """Message that refuses a core count at which the goodput was not measured."""
+    """Message that refuses a core count at which the dataset has no goodput."""
     return (
         f"{scenario.cores} cores are outside {data.id}: goodput of {scenario.protocol} was measured with "
         f"{', '.join(map(str, domain.cores))}; use one of these counts, {BEYOND}"
@@ -293,7 +293,7 @@ class Placed(NamedTuple):
 
     ``limiting`` has the values (n,) of parameters that a dataset may be unable to predict, such as the number of
     switches; NaN if left out.  Two masks (n,) mark questions that need special treatment: ``too_large`` marks payloads
-    above the limit of the protocol, and ``other_cores`` core counts at which the goodput was not measured.
+    above the limit of the protocol, and ``other_cores`` core counts at which the dataset has no goodput.
     """
 
     questions: Questions

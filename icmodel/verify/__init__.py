@@ -43,10 +43,13 @@ REPEATS = 5
 MOST_MORE = 3
 """Greatest number of extra passes (runs of all streams) that replace passes with too little overlap."""
 MOST_REPEATS = 999 - MOST_MORE
-"""Greatest number of required passes; their files have numbers of three digits."""
+"""Greatest number of required passes (runs of all streams); their files have numbers of three digits."""
 
 Watch = Callable[[int, int], None]
-"""Type of a progress function: called with the number of valid passes so far, and the required number."""
+"""Type of a progress function: called with the number of valid passes so far, and the required number.
+
+A pass is a run of all streams.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ class Bounded:
     bound_s : float, optional
         Latency bound [s]; ``None`` if the bound does not cover the hosts.
     measured_s : float
-        Greatest latency of all passes without stolen time [s].
+        Greatest latency of all passes (runs of all streams) without stolen time [s].
     covers : tuple of str
         Parts of the system that the bound covers.
     stolen, stolen_s : int, float
@@ -278,11 +278,11 @@ class Verification:
     folder : Path
         Folder of the prediction and the records.
     stored : Stored
-        The verified prediction, made before the first pass.
+        The verified prediction, made before the first measurement.
     differs : tuple of str
         Streams for which icmodel would now predict other numbers than the stored prediction.
     passes : tuple of Pass
-        All measured passes, valid or not.
+        All measured passes (runs of all streams), valid or not.
     streams, bounds, devices : mapping
         Predicted and measured numbers from the valid passes: metrics by stream, latency bounds by stream, busy cores by
         device.

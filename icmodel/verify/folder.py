@@ -27,7 +27,7 @@ PASS = "pass-{:03d}.jsonl"
 MARK = "verification"
 """Key in a record under which its stream, pass and verification are stored."""
 LEAST_OVERLAP = 0.95
-"""In a valid pass, all streams surely ran during at least this share of each measurement window."""
+"""In a valid pass (run of all streams), all streams sent during at least this share of each measurement window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,10 @@ class Pass:
 
     @property
     def counts(self) -> bool:
-        """Whether this pass is valid: all streams sent at the same time for at least the share `LEAST_OVERLAP`."""
+        """Whether this pass (run of all streams) is valid.
+
+        In a valid pass, all streams sent at the same time for at least the share `LEAST_OVERLAP`.
+        """
         return self.overlap_ratio >= LEAST_OVERLAP
 
     @property

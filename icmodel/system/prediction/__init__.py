@@ -57,7 +57,7 @@ def predict(
     """Predict each stream's goodput, latency and loss, each link's load and queue, and each device's CPU.
 
     Each dataset is asked about its streams three times: alone at an unlimited rate, alone at the requested rate, and
-    beside the other streams. The resources are shared among the streams before the third time.
+    while the other streams send. The resources are shared among the streams before the third time.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Choose a dataset for each stream, form the questions to the dataset, and collect its predictions.
 
-A dataset predicts a stream alone, or beside other streams. A question about a stream beside others also states the
-goodput of the others, and the number of senders. `Model.predict_arrays` takes the questions as columns, with one row
-per stream. So one call of a dataset answers for all its streams.
+A dataset predicts a stream alone, or while other streams send. For the second case, the question also states the
+goodput of the other streams, and the number of senders. `Model.predict_arrays` takes the questions as columns, with
+one row per stream. So one call of a dataset answers for all its streams.
 """
 
 from __future__ import annotations

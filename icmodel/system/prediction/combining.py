@@ -195,7 +195,7 @@ class _StreamResults:
 
     @property
     def share(self) -> StreamShare:
-        """Stream's share of the resources: its rates beside the other streams, and the resource that limits it."""
+        """Stream's share of the resources: its rates while the other streams send, and the resource that limits it."""
         return self.rates.shares[self.index]
 
     def prediction(

@@ -110,7 +110,7 @@ def _by_dataset(
 ) -> tuple[dict[str, Estimate], Estimate]:
     """Compute a stream's metrics from its dataset; also return its goodput before stated buffers drop frames.
 
-    The dataset predicts the stream beside the other streams. Its goodput is reduced first by shared resources, then
+    The dataset predicts the stream while the other streams send. Its goodput is reduced first by shared resources, then
     by frames lost in buffers of a stated size.
     """
     share, other_shares = rates.shares[index], rates.other_shares(index)
@@ -205,7 +205,7 @@ def shared_goodput(goodput: Estimate, share: StreamShare, most_bps: float = math
     Parameters
     ----------
     goodput : Estimate
-        Goodput beside the other streams, from the dataset [b/s].
+        Goodput while the other streams send, from the dataset [b/s].
     most_bps : float
         Greatest goodput of the stream alone, at its requested rate [b/s] (high end of its interval). Beside other
         streams, the high end of the result does not exceed it.

@@ -119,7 +119,7 @@ def sender_queue_latencies(
     Parameters
     ----------
     metrics : mapping
-        Metrics of the stream from its dataset, beside the other streams.
+        Metrics of the stream from its dataset, while the other streams send.
     """
     alone, found = rates.alone.requested.latencies(index), {}
     for name, full in rates.alone.fastest.latencies(index).items():

@@ -184,7 +184,7 @@ class SharedResources:
 
 
 def is_elastic(stream: Stream) -> bool:
-    """Whether a stream reduces its rate beside other streams, and loses no data (TCP)."""
+    """Whether a stream reduces its rate if other streams send, and loses no data (TCP)."""
     return stream.protocol in RELIABLE
 
 
@@ -444,7 +444,7 @@ class StreamShare:
     crowded : bool
         Whether any other stream, of any priority class, uses this resource.
     elastic : bool
-        Whether the stream reduces its rate beside other streams, and loses no data.
+        Whether the stream reduces its rate if other streams send, and loses no data.
     fair_bps : float
         Least fair share at the full resources on the path [b/s]: goodput of the stream if it requested more. It is
         infinite if no resource is full.

@@ -60,7 +60,7 @@ class Throughput:
     alone : LoneAnswers
         Answers for each stream without the other streams.
     beside : Answers
-        Answers for each stream beside the other streams.
+        Answers for each stream while the other streams send.
     shares : sequence of StreamShare
         Shares while all senders send at the rates that datasets predict (the values of the predictions).
     one_queue_shares : sequence of StreamShare
