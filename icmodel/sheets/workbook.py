@@ -355,19 +355,20 @@ class _Workbook:
         met, failed = f"{high}<={limit}", f"{low}>{limit}"
         if at_least:
             met, failed = f"{low}>={limit}", f"{high}<{limit}"
+        known = f"ISNUMBER({value})"
         found = f"IF({met},{text(MET)},IF({failed},{text(NOT_MET)},{text(UNDECIDED)}))"
+        found = f"IF({known},{found},{text(UNDECIDED)})"
         if traversals(metric) or metric.endswith("_std_s"):
             # If the goodput may be below the request, the latency has no upper end. If the goodput is certainly below
             # the request, the latency grows without limit (`icmodel.requirement.while_all_passes`).
             steps = ("request", f"{GOODPUT} answer low", f"{GOODPUT} answer high")
             request, least, most = map(self.cell, steps)
             produced = f"{request}/1E9*(1-{ROUNDING!r})"
-            may_wait = f"IF({failed},{text(NOT_MET)},{text(UNDECIDED)})"
+            may_wait = f"IF(AND({known},{failed}),{text(NOT_MET)},{text(UNDECIDED)})"
             waits = f"IF({most}<{produced},{text(NOT_MET)},{may_wait})"
             passes = f"OR({request}>={INFINITE},{least}>={produced})"
             found = f'IF({least}="",{found},IF({passes},{found},{waits}))'
-        unknown = f"OR(NOT(ISNUMBER({value})),NOT(ISNUMBER({limit})))"
-        verdict = f'=IF({limit}="","",IF({unknown},{text(UNDECIDED)},{found}))'
+        verdict = f'=IF({limit}="","",IF(ISNUMBER({limit}),{found},{text(UNDECIDED)}))'
         page.write_formula(line, 7, verdict, None, "")
 
     def notes(self) -> Iterator[str]:
