@@ -143,7 +143,8 @@ def blend(
         predicts every row.
     is_maximum : bool
         Whether the metric is the greatest latency of a run, or a stall: the greatest minus the mean
-        latency.  If so, the blend lowers its predictions.
+        latency.  If so, the blend lowers its predictions: the greater the errors at nearby rows,
+        the more.
     constants : Constants
         Constants of the weights.
     """

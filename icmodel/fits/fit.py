@@ -197,9 +197,9 @@ class FittedMetric:
 def stall(log_time: Floats, mean: FittedMetric, sites: Sites) -> Floats:
     """Natural logarithm of the stall [s] at each of n sites (payload, load and labels), (n,).
 
-    The stall is the greatest latency minus the predicted mean latency.  A stall is uncertain if the
-    greatest latency lies within the interval of the mean.  So the stall is at least the high end of
-    this interval minus the mean.
+    The stall is the greatest latency of a run minus the predicted mean latency.  If the difference is
+    smaller than the uncertainty of the mean (high end of its interval minus the mean), the stall is
+    set to this uncertainty.
 
     Parameters
     ----------

@@ -255,9 +255,10 @@ assumed to be uniformly distributed.  Statistics that are not listed have the le
 
 
 def datagram_memory(packet_bytes: Floats) -> Floats:
-    """Memory of a datagram in a send buffer [B]: its data, rounded up to a power of two, and a descriptor.
+    """Memory that Linux takes for a datagram in a send buffer [B].
 
-    The rounded size includes headers and metadata of the datagram (Linux, ``kmalloc``).
+    It is the sum of data, headers and metadata, rounded up to a power of two (``kmalloc``), plus the
+    size of a descriptor.
     """
     needed = packet_bytes + HEADERS_BYTES + FRAGMENTS_BYTES
     return np.asarray(np.exp2(np.ceil(np.log2(needed))) + DESCRIPTOR_BYTES)

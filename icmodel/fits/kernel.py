@@ -327,12 +327,13 @@ class Kernel:
 
 
 def groups_of(sites: Sites) -> dict[str, tuple[Group, ...]]:
-    """List, for each form of the kernel, the comparisons of labels (`Group`) that have a parameter.
+    """List the comparisons of labels (`Group`) for each form of the kernel: product and joined.
 
     A kernel compares the labels of two sites (combinations of payload, load and labels).  The product
     form compares each label column, such as the protocol: it asks whether the two labels are equal.
     The joined form compares each label, such as ``udp``: it asks whether exactly one of the two sites
-    has this label.  If all sites have the same label in a column, the column is left out.
+    has this label.  Each comparison has a distance, which is a parameter of the kernel.  If all sites
+    have the same label in a column, the column is left out.
     """
     columns: list[Group] = []
     labels: list[Group] = []

@@ -266,8 +266,8 @@ def compare(records: Sequence[Record], apart: Sequence[str]) -> Compared:
     Raises
     ------
     RecordError
-        If hardware or software differs between records, if runs of one point measured for different times, or if a
-        setting differs between records with the same MTU and the same labels.
+        If hardware or software differs between records; if runs of one point measured for different times; or if a
+        setting differs between records with the same MTU and labels, so that no axis of the dataset separates them.
     """
     if LENGTH not in apart:
         _check_lengths(records)

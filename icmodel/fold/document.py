@@ -174,7 +174,8 @@ class Settings:
     apart : tuple of str
         Properties of the hosts that become option axes; other properties must not differ between runs.
     most_steal : float, optional
-        Greatest share of time, 0…1, that the hypervisor may take from a core in use; runs above it are kept apart.
+        Greatest share of time, 0…1, that the hypervisor may take from a core in use. A run above this limit is used in
+        no row of the dataset. No limit by default.
     withhold : tuple of str
         Properties of the hosts that are withheld from the stored records.
     histogram_digits : int, optional

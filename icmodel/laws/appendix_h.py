@@ -70,7 +70,7 @@ def prepare(data: Dataset, request: TableRequest) -> Prepared:
     Raises
     ------
     DatasetError
-        If the dataset does not have an option.
+        If the request states an option, or a value of an option, that the dataset does not have.
     """
     found = {name: own_rows(data, name, request.options) for name in data.protocols}
     payloads = data.variants.get("appendix-h", {}).get("payload_bytes")
@@ -204,10 +204,12 @@ def up_to_unlimited(
 def below_unlimited(
     query: TableQuery, value: Floats, top_load: Floats, load: Load, flow: Flow
 ) -> None:
-    """Scale processing times ``value`` (metrics, ends, n), in place, if only the unlimited load was measured.
+    """Scale processing times, in place, for metrics that were measured only at the unlimited load.
 
-    The axis ``ends`` holds value, low and high.  For an achieved request, value and low are multiplied by its load
-    divided by the capacity.  The high stays the processing time at the unlimited load.
+    The array ``value`` holds the processing times at the unlimited load.  Axis 0: metric.  Axis 1: value, low, high.
+    Axis 2: request.  At a lower load, the processing time is assumed to be proportional to the load.  So if a request is
+    achieved, value and low are multiplied by requested load / capacity.  The high is not scaled, so it remains an upper
+    limit even if the assumption is wrong.
     """
     scaled = (top_load == 0)[:, None] & load.limited[:HIGH]
     if not scaled.any():
@@ -328,11 +330,13 @@ def bases(query: TableQuery, flow: Flow) -> Bases:
 
 
 def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
-    """Upper bounds of the goodput [b/s] by name, for a single request; the goodput is usually the least bound.
+    """Upper bounds of the goodput [b/s] by name, for a single request: ``request``, ``benchmark`` and ``share``.
 
-    As in the pseudo-code of IC2012 appendix H, the wire sets no bound.  If all senders together request more than the
-    receiver accepts, the goodput is the stream's share, even if the share exceeds the request (an error of the
-    pseudo-code, erratum E2, which this variant keeps).
+    ``benchmark`` is the greatest goodput of the stream without other streams.  ``share`` is the stream's part of the
+    goodput that the receiver accepts from all senders; it is missing if there are no other senders.  The goodput is the
+    least bound, with one exception: if all senders together request more than the receiver accepts, the goodput is
+    ``share``, even if ``share`` exceeds ``request``.  This is an error of the pseudo-code in IC2012 appendix H (erratum
+    E2), which this variant keeps.  As in the pseudo-code, the wire sets no bound.
     """
     return {"request": float(query.q.requested_goodput_bps[0]), **benchmark_and_share(query, flow)}
 

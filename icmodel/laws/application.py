@@ -358,9 +358,9 @@ SHORTEST_S = 1e-12
 class HostTimes(NamedTuple):
     """Time that each host needs for a frame without the application's work, for n prediction requests.
 
-    ``own_s`` (2, ends, n) is the time [s].  Its first axis holds sender and receiver.  The axis ``ends`` holds value,
-    low and high end of the interval, or only the value.  ``known`` (2, n) marks whether rows state the utilisation of
-    sender and receiver.
+    ``own_s`` is the time [s], an array with three axes.  Axis 0: sender, receiver.  Axis 1: value, low and high end of
+    the interval, or only the value.  Axis 2: request.  ``known`` marks whether dataset rows state the host's utilisation.
+    Its axis 0 is sender, receiver; its axis 1 is the request.
     """
 
     own_s: Floats
@@ -409,11 +409,11 @@ def time_per_frame(query: TableQuery, alone: Flow, busy: Floats) -> tuple[Floats
 
     Returns
     -------
-    array (2, ends, n)
-        Times [s] for n requests.  The first axis holds sender and receiver.  The axis ``ends`` holds value, low and
-        high end of the interval, or only the value.
-    array of bool (n,)
-        Whether the wire, and not a host, limits the stream.  The times are then only upper limits.
+    array with three axes
+        Times [s].  Axis 0: sender, receiver.  Axis 1: value, low and high end of the interval, or only the value.
+        Axis 2: request.
+    array of bool (requests,)
+        Whether the wire, and not a host, limits the stream.  If so, the times of this request are only upper limits.
     """
     by_wire = alone.capacity_bps[VALUE] >= BY_WIRE * query.q.frames.greatest_bps
     most = np.fmax(*busy)

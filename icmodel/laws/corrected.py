@@ -261,8 +261,9 @@ def loss(query: TableQuery, flow: Flow) -> Floats:
 def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
     """Mark the requests whose loss rate is unknown, as a boolean mask (n,).
 
-    The loss rate is unknown if the goodput is unknown, or if the dataset has no loss rate of a lossy protocol.  For a
-    saturated stream, only a loss measured at the unlimited load counts.
+    The loss rate is unknown if the goodput is unknown.  If the protocol is lossy, it is also unknown if the dataset has
+    no measured loss for the request.  For a saturated stream (request above the capacity), only a loss measured at the
+    unlimited load counts.
     """
     no_goodput = np.asarray(np.isnan(flow.goodput_bps[VALUE]))
     if not query.q.lossy.any():
@@ -275,9 +276,9 @@ def loss_unknown(query: TableQuery, flow: Flow) -> Bools:
 
 
 def sent(query: TableQuery, flow: Flow) -> Floats:
-    """Compute the rate at which the sender sends [b/s], (ends, n); a lossy sender sends more than arrives.
+    """Compute the rate at which the sender sends [b/s]; a lossy sender sends more than arrives.
 
-    The `ends` axis holds value, low and high; n is the number of requests.
+    The result is an array with two axes.  Axis 0: value, low, high, or only the value.  Axis 1: request.
 
     A saturated lossy sender sends capacity / (1 − loss).  The relative errors of both factors are independent, so the
     relative error of the sent rate is the root of the sum of their squares.
@@ -415,10 +416,10 @@ def _reads_of(
 def _rules_of(
     query: TableQuery, flow: Flow, tables: Mapping[str, str], less: Bools
 ) -> dict[str, Codes]:
-    """Find the weakest basis (kind of evidence) among the rules that were used for each metric of each of n requests.
+    """Find the weakest basis (kind of evidence) of the rules that led to a metric, for each metric and request.
 
-    A rule is a step of the computation with a basis of its own: for example, the fair share of an interface is derived.
-    The result maps each metric to an array (n,) of indices into ``BASES``.
+    A rule is a step of the computation with a basis of its own.  For example, the fair share of an interface has the
+    basis ``derived``.  The result maps each metric to an array (n,) of indices into ``BASES``, one for each request.
     ``tables`` maps each metric with a look-up table to the table's name.  ``less`` marks the requests whose goodput is
     lower because an overloaded receiver loses frames.
     """

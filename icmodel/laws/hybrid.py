@@ -547,8 +547,8 @@ def bounds(query: TableQuery, flow: Flow) -> dict[str, float]:
 def in_overload(query: TableQuery, over: TableQuery, flow: Flow) -> Bools:
     """Mark the requests that are predicted from runs measured in overload, as a boolean mask (n,).
 
-    Such a request states a finite rate.  Its payload lies between payloads measured in overload.  Its rate is above the
-    capacity of a lone stream, or above the goodput of the runs in overload times the margin `FAR`.
+    Such a request states a finite rate.  Its payload lies between payloads measured in overload.  The goodput that it
+    requests is above one of two limits: the capacity of a lone stream, or `FAR` × the goodput of the runs in overload.
     """
     request, payload = query.q.requested_goodput_bps, query.q.payload_bytes
     first, last = over.payloads(BEST)

@@ -358,8 +358,8 @@ UNLIMITED = "latency is that of the unlimited benchmark"
 def benchmark_and_share(query: TableQuery, flow: Flow) -> dict[str, float]:
     """Return two upper bounds of the goodput [b/s] of a single request: ``benchmark`` and ``share``.
 
-    ``benchmark`` is the greatest goodput of the stream without other streams.  ``share`` is its part of the goodput
-    that the receiver accepts from all senders; it is missing if there are no other senders.
+    ``benchmark`` is the greatest goodput of the stream without other streams.  ``share`` is the stream's part of the
+    goodput that the receiver accepts from all senders.  Without other senders, the result has no ``share``.
     """
     found = {"benchmark": float(flow.capacity_bps[VALUE, 0])}
     if query.q.endpoints[0] > 1:

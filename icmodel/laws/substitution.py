@@ -100,8 +100,8 @@ OF_CHANGE = 0.5
 def unmeasured(query: TableQuery) -> Bools:
     """Mark the requests whose core count has no measured goodput, as a boolean mask (n,).
 
-    Only tables made with ``extend`` answer such requests, by extrapolation.  For all other tables, no request is
-    marked.
+    Such requests are only possible with tables made with ``extend``, which answer them from rows at another core count.
+    With all other tables, the whole mask is False.
     """
     if not query.tables.extend:
         return np.zeros(len(query.q), dtype=bool)
@@ -133,8 +133,8 @@ def other_cores(query: TableQuery, tables: Sequence[str]) -> Bools:
 def widened(query: TableQuery, tables: Sequence[str], found: Floats) -> Floats:
     """Widen the intervals of looked-up numbers that come from rows at another core count than requested.
 
-    ``found`` has the shape (tables, ends, n): a look-up table for each name in ``tables``, then value, low and high, then
-    the n requests.  The intervals stay within the limits that the dataset's source states.
+    ``found`` has three axes.  Axis 0: look-up table, in the order of ``tables``.  Axis 1: value, low, high, or only the
+    value.  Axis 2: request.  The intervals stay within the limits that the dataset's source states.
     """
     if query.ends == 1 or not (beyond := unmeasured(query)).any():
         return found

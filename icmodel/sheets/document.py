@@ -130,10 +130,10 @@ def add_estimate(
 def ground_rows(
     document: Mapping[str, Any], stated: Mapping[Cell, Cell]
 ) -> Iterator[tuple[Cell, ...]]:
-    """Yield the rows of the sheet ``sources`` for an answer whose JSON document does not list the dataset rows used.
+    """Yield the rows of the sheet ``sources``: datasets with checksums, then requirements with their stated sources.
 
-    First comes a row for each dataset with its checksum, then a row for each requirement with its stated source. An
-    evaluation has one dataset; a system has any number, and may have none.
+    The sheet has these rows if the JSON document of the answer does not list the dataset rows used. An evaluation has
+    one dataset. A system has any number; if it has none, a row for theory takes their place.
     """
     own, datasets = document.get("dataset"), document.get("datasets")
     if isinstance(own, Mapping):

@@ -429,7 +429,7 @@ class _Workbook:
             yield means[0], metric_name(means[0])
 
     def write_curve(self, page: Any) -> None:
-        """Write the curve sheet: the payloads of the charts, and their answers.
+        """Write the curve sheet: the payloads of the charts, and the predicted metrics at each payload.
 
         Each payload is also a question on the calculation sheet (question 1, 2, ...).
         """

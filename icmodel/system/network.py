@@ -360,8 +360,9 @@ class Stream:
     def core_time_per_bit_s(self, device: Device, side: str) -> tuple[float, float]:
         """Least and greatest core time of a device for each bit of goodput [s], from the core time stated for a frame.
 
-        ``side`` is ``send`` or ``recv``; the application's time per frame at this side is included. The least time
-        counts a short last frame of a message in proportion to its size, the greatest time as a whole frame.
+        ``side`` is ``send`` or ``recv``; the application's time per frame at this side is included. The last frame of
+        a message may be short. For the least time, a short frame takes core time in proportion to its size. For the
+        greatest time, it takes as much core time as a full frame.
         """
         application_s = device.app_send_s if side == "send" else device.app_recv_s
         least, most = device.core_time_s or (0.0, 0.0)

@@ -216,10 +216,10 @@ def _packed(kind: _StreamOnLink, link: Link) -> Packed:
 
 
 def _sizes(possible: list[Packets], mean_bits: float, short: int) -> Sizes:
-    """Find limits of packet sizes for messages that may be cut into packets in several ways.
+    """Find limits of packet sizes that hold for each of the ways in which messages may be cut into packets.
 
-    ``possible`` has the packets for each way; the limits hold for all ways. ``mean_bits`` is the least mean size of a
-    packet [b]. ``short`` is the greatest number of short packets that follow one another without a full packet between.
+    ``possible`` has one element for each way: the packets that result. ``mean_bits`` is the mean size of a packet [b],
+    the least of all ways. ``short`` is the greatest number of short packets in a row, without a full packet between.
     """
     shortest = min(packets.shortest_bits for packets in possible)
     longest = max(packets.longest_bits for packets in possible)

@@ -1,4 +1,7 @@
-"""Query of look-up tables for a block of n prediction requests: value, low, high, basis and rows at any load."""
+"""Query of look-up tables for a block of prediction requests.
+
+A look-up gives value, low, high, basis (kind of evidence) and dataset rows of each metric, at any load.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +121,7 @@ class TableQuery:
 
     @cached_property
     def unlimited(self) -> Load:
-        """Unlimited load of n requests; a look-up with it ignores the loads that the requests state."""
+        """Unlimited load for all requests, to look up their values as if they stated no load."""
         size = len(self.q)
         slot = np.full(size, len(self.tables.axes.loads) + 1)
         return Load(slot, None, np.zeros(size, dtype=bool))
@@ -322,7 +325,8 @@ class TableQuery:
     def top_load(self, metrics: Sequence[str]) -> Floats:
         """Highest limited load at which each metric was measured [b/s], (metrics, n).
 
-        The load is 0 if the metric was measured only at the unlimited load, and infinite if its rows state no load.
+        It is 0 if the metric was measured only at the unlimited load.  It is infinite if the metric's rows state no
+        load, so that no request counts as above the measured loads.
         """
         return self.tables.packed.top_load.take(self._cells(metrics))
 

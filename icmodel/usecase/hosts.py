@@ -342,9 +342,11 @@ def _others_derivation(
 
 
 def interface_derivations(found: Mapping[str, Interfaces]) -> tuple[Derivation, ...]:
-    """Return numbers for the report: interfaces that one device of each kind needs, their total, streams per interface.
+    """Return the numbers of interfaces for the report.
 
-    The result is empty if the number of interfaces needed is unknown for every device.
+    For each kind of device, these are the number of interfaces that one device needs, and the greatest number of streams
+    on one interface. The total number of interfaces of all devices is also among them. If the needed number is unknown
+    for every device, the result is empty.
     """
     needed = [at.needed for at in found.values() if at.needed is not None]
     if not needed:

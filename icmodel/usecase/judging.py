@@ -283,8 +283,9 @@ def _rate_text(scenario: Scenario) -> str:
 def no_rate(trial: Trial) -> str:
     """Write a clause for a note: no frame rate is sure to achieve the required goodput with the payload of ``trial``.
 
-    The clause says that no rate achieves the goodput, or that some rate may achieve it. It also states the greatest
-    goodput with this payload. If only a sender without a rate limit is sure to achieve the goodput, it mentions that.
+    If no rate can achieve the goodput, the clause is "no rate meets it". If a rate may achieve it, because the intervals
+    reach the goodput, the clause is "no rate surely meets it". The greatest goodput with this payload follows. If a
+    sender without a rate limit is sure to achieve the goodput, the clause adds that.
     """
     frames = f"with frames of {trial.payload_bytes} B"
     greatest = trial.goodput(None)

@@ -335,7 +335,7 @@ class Finding:
         return f"{name}, {self.stream}" if name in (ARRIVES, IN_TIME) else name
 
     def to_dict(self) -> dict[str, object]:
-        """Convert the finding to a dict for JSON, in which the keys of its verdict stand beside its own keys."""
+        """Convert the finding to a flat dict for JSON: the keys of its verdict, then its own keys."""
         own = json_of(self)
         return {**own.pop("verdict"), **own}
 

@@ -84,7 +84,7 @@ class ValidationOptions:
     worst : int
         Number of points with the greatest errors to list for each metric.
     runs : Dataset, optional
-        Dataset whose held-out runs replace the held-out runs of the validated dataset.
+        Another dataset, whose held-out runs are tested in place of those of the validated dataset.
     """
 
     kinds: tuple[str, ...] = KINDS

@@ -83,7 +83,7 @@ class _Options(NamedTuple):
 
     @classmethod
     def parse(cls, command: str) -> _Options:
-        """Read the options from the text of a command line."""
+        """Read the options from a command line of nuttcp, given as one text."""
         length, rate, streams = (one.search(command) for one in (_LENGTH, _RATE, _STREAMS))
         scales = {"": 1, "k": 1024, "m": MEBIBYTE}
         payload = int(length["size"]) * scales[length["unit"].lower()] if length else None

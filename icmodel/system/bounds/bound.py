@@ -166,9 +166,10 @@ def _parts(flow: Flow, cuts: Cuts, servers: Mapping[str, Server]) -> Iterator[Fl
 def _waits_before(
     propagation: Propagation, parts: Mapping[str, Iterable[Flow]]
 ) -> dict[str, float]:
-    """Release jitter [s] of each part of a flow that is cut into parts, so that the network has no cycles.
+    """Release jitter [s] of each part of each flow, by the name of the part.
 
-    It is the sum of the longest waits of a packet in the parts before; 0 for the first part.
+    The analysis cuts flows into parts, so that the network has no cycles. The jitter of a part is the sum of the longest
+    waits of a packet in the parts before it; 0 for the first part.
     """
     waits: dict[str, float] = {}
     for each in parts.values():

@@ -281,11 +281,12 @@ class QueueDates:
         return [((self.hop, link, hop, date), sign) for hop in hops]
 
     def forwarded(self, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Constraint terms for the bits that this queue got from the previous queue of the path by a date.
+        """Constraint terms for the bits that the previous queue of the path has sent to this queue by a date.
 
         A date is a point in time. Queues keep the order of bits. So the bits sent by ``date`` are those that had
         arrived at the previous queue by the earlier date ``before.fifo[date]``. Only bits that leave the path after
-        one of the hops ``leaving`` count. ``sign`` is the factor of the terms, 1 or -1.
+        one of the hops ``leaving`` count. ``sign`` is the factor of the terms, 1 or -1. The first queue of the path has
+        no previous queue, so it has no terms.
         """
         before = self.before
         return [] if before is None else before.arrived(leaving, before.fifo[date], sign)

@@ -346,10 +346,11 @@ class StageArrivals:
         self._queue_of |= dict.fromkeys(queue.stages, queue)
 
     def of_stages(self, numbers: StageNumbers, of_interest: StageNumbers = _NONE) -> ArrivalCurve:
-        """Joint arrival curve of several stages (packets of some flows at one server) of one queue.
+        """Joint arrival curve of several stages of one queue; a stage is the packets of some flows at one server.
 
-        ``of_interest`` are the stages of the flow whose delay is bounded. They are given if all other flows go first in
-        its worst case. Then they do not delay other flows, and do not count as cross traffic at the previous servers.
+        ``of_interest`` are the stages of the flow whose delay is bounded. The caller gives them only if this flow has
+        its worst case when all other flows go first. These stages then do not delay other flows, so they do not count
+        as cross traffic at the previous servers.
         """
         return self._of_stages(numbers, of_interest, self._look_back)
 
@@ -464,10 +465,11 @@ class StageArrivals:
         )
 
     def _line_shaping(self, stages: Sequence[Stage]) -> tuple[ArrivalCurve, ...]:
-        """Arrival curve of the stages that come over one line, by the line rate; empty if the rate is unknown.
+        """Arrival curve that the rate of a line allows for the stages whose packets come over this line.
 
-        At a line rate C, packets that arrive completely within t have at most ``C t`` bits plus one longest
-        packet (Mifdaoui and Leydier, *Beyond the accuracy-complexity tradeoffs of compositional
+        A stage is the packets of some flows at one server. The result is a tuple of one curve; it is empty if the line
+        rate is unknown. At a line rate C, packets that arrive completely within t have at most ``C t`` bits plus one
+        longest packet (Mifdaoui and Leydier, *Beyond the accuracy-complexity tradeoffs of compositional
         analyses using Network Calculus for complex networks*, CRTS 2017).
         """
         before = stages[0].before
@@ -517,8 +519,9 @@ def _is_least(wait_s: float, arrival: ArrivalCurve, longest_bits: float, queue: 
     at least ``arrival(t + theta) + longest_bits``. Arrival curves are concave, so it is enough to compare both curves
     at t = 0.
 
-    Theta itself is slow to compute, so a lower limit takes its place: the longest wait of a smaller traffic, namely the
-    joint arrival curve of the queue minus ``arrival``. It is computed only at the points in `Queue.longest_waits`.
+    Theta itself is slow to compute, so a lower limit of theta takes its place. The limit is the longest wait of less
+    traffic: the arrival curve of all traffic in the queue, minus ``arrival``. To save time, only the waits at the few
+    points in `Queue.longest_waits` are compared.
     """
     if not queue.is_fifo:
         return False

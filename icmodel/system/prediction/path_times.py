@@ -202,12 +202,12 @@ class _MeasuredPath:
         return found
 
     def stored_s(self, path: _Path, switches: int) -> float:
-        """Transmission time of a frame on all links of the path on which the dataset was measured [s].
+        """Time to send a frame over all links of the path on which the dataset was measured [s].
 
-        It includes the time to store the frame in store-and-forward switches.
-
-        ``switches`` is the number of switches in the measurement. If a token bucket limited the rate of the measured
-        link, only the bits beyond the depth of the bucket take time.
+        It includes the time in which store-and-forward switches receive a packet before they send it. ``switches`` is
+        the number of switches on the measured path. ``path`` is the path of the stream in the system; its last link
+        sets the packets of the frame. If a token bucket limited the rate of the measured links, only the bits beyond
+        the depth of the bucket take time.
 
         If the dataset's line rate is unknown, it is assumed to be the rate of the stream's first or last link in the
         system, whichever is slower.

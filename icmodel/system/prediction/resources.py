@@ -311,8 +311,9 @@ def _resources(
 ) -> Resources:
     """Capacity, priority class and scheduling rule of each resource.
 
-    The priority classes of a port share the rate of the port. ``queued`` has the ports at which streams wait while the
-    receiving interface behind the port is busy; the classes of such an interface share its capacity, 1.
+    The priority classes of a port share the rate of the port. ``queued`` has the names of ports at which streams wait
+    while the receiving interface behind the port is busy. The priority classes of such an interface share its capacity,
+    which is 1 (busy all the time).
     """
     sizes: dict[str, dict[int, list[float]]] = {}  # port -> priority -> sizes of its packets [B]
     on_wire: dict[

@@ -339,20 +339,20 @@ class Spread:
 
 
 def spread(at: Arrivals, arrival_s: Floats, own_s: Floats, paused: Bools) -> Spread:
-    """Compute corrections of waits, because the packets of a burst arrive one after another.
+    """Compute corrections of waiting times for the fact that the packets of a burst arrive one after another.
 
-    The waits are those of the function `waits`, which assumes that all packets of a burst arrive at one moment. An
-    entry is one stream at one port.
+    The function `waits` computes the waiting times. It assumes that all packets of a burst arrive at one moment. The
+    corrections are to be applied to its results. An entry is one stream at one port.
 
     Parameters
     ----------
     at : Arrivals
         The entries, as given to `waits`.
     arrival_s : array (entries,)
-        Time from the first to the last packet of the entry's burst, which delays other entries [s]; 0 if all packets
-        arrive at one moment.
+        Time from the first to the last packet of each entry's burst [s], for the delay of other entries by this burst;
+        0 if all its packets arrive at one moment.
     own_s : array (entries,)
-        Time from the first to the last packet of the entry's own frame, whose wait is computed [s].
+        Time from the first to the last packet of a frame of each entry [s], for the wait of this frame.
     paused : array of bool (entries,)
         Whether the entry comes over a line or shaper slower than its port, so that the port sends less urgent packets
         between the entry's packets.
