@@ -287,11 +287,11 @@ class Mistakes:
         raise refusal
 
     def _numbered(self, place: Place) -> Place:
-        """Replace the table in the path to a value by the table's index in the file.
+        """Replace the name or index of a table, in the path to a value, by the table's index in the file.
 
         The path ``("streams", "camera", "rate")`` becomes ``("streams", 0, "rate")`` if ``camera`` is the first table
-        of the list ``streams``. If the path has an index, this index counts only the tables that are still checked,
-        without damaged ones. It is replaced by the index among all tables of the list.
+        of the list ``streams``. An index in the path may be too small, since damaged tables were removed from the list
+        before the check. It is replaced by the index that also counts the removed tables.
         """
         if len(place) < 2:
             return place

@@ -375,7 +375,10 @@ class _Result:
 
 
 def _candidate_results(candidates: Any) -> tuple[dict[Key, _Required], dict[Key, Estimate]]:
-    """Return two dicts for all candidates of a use case: judged requirements, and predicted numbers without a limit."""
+    """Return two dicts over all candidates of a use case: judged requirements, and predicted numbers without a limit.
+
+    Every key names its candidate, such as ``candidate original``.
+    """
     required: dict[Key, _Required] = {}
     values: dict[Key, Estimate] = {}
     for candidate in candidates:

@@ -328,9 +328,10 @@ class Dataset:
         }
 
     def link(self, options: Mapping[str, str]) -> Interconnect:
-        """Return the link that was measured with the given options, a mapping from option axis to value.
+        """Return the link on which the rows with the given options were measured.
 
-        If ``fabrics`` has a link for one of the options, it is this link. Otherwise it is ``interconnect``.
+        ``options`` maps option axes to values; an axis without a value has its default. If ``fabrics`` has a link for
+        one of these values, the result is this link. Otherwise it is ``interconnect``, the usual link of the dataset.
         """
         for axis in self.option_axes:
             value = options.get(axis, self.option_defaults[axis])

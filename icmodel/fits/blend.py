@@ -87,9 +87,9 @@ class Blend:
             Weight of each known row at each site.
         unsure : array (n,)
             Uncertainty at each site, divided by the usual uncertainty at a left-out row; 0 at a
-            measured row without noise.  It has an effect only if the metric is a maximum.  The
-            prediction is then lowered below the mean of the candidates.  A small ``unsure`` lowers
-            it little.
+            measured row without noise.  It is only used if the metric is a maximum: the more
+            uncertain the site, the further its prediction is lowered below the weighted mean of
+            the candidates.
 
         Returns
         -------

@@ -120,10 +120,15 @@ def _left_out(curves: Sequence[_Curve], log_time: Floats) -> Floats:
 def _predicted(points: Floats, at: Floats, modelled: Floats) -> Floats:
     """Predict log times at the log payloads ``at`` (..., payloads) by each method of `METHODS`.
 
-    Log time is ln(time per frame) for a rate, and ln(value) for any other metric.  The result has the
-    shape (methods, ..., payloads).  ``points`` (3, ..., n) holds the log payloads, log times and cost
-    model's log times of the n points of each curve.  ``modelled`` (..., payloads) is the cost model's
-    log time at the log payloads ``at``.
+    Log time is ln(time per frame) for a rate, and ln(value) for any other metric.  The axes ``...``
+    are the curves.  The result has the shape (methods, ..., payloads).
+
+    Parameters
+    ----------
+    points : array (3, ..., n)
+        The n points of each curve.  Axis 0: log payload, log time, and the cost model's log time.
+    modelled : array (..., payloads)
+        The cost model's log time at the log payloads ``at``.
     """
     x, y, own = points
     off, where = y - own, place(x, at)

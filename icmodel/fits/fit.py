@@ -279,10 +279,11 @@ class Fitter:
         return FittedMetric(found, measure, over, theory, mean)
 
     def _mean_of(self, metric: str, measure: Quantity) -> FittedMetric | None:
-        """Fit of the mean latency that is subtracted from a greatest latency before its fit, or ``None``.
+        """Fit of the mean latency, for the fit of a greatest latency; ``None`` for all other metrics.
 
-        The result is ``None`` if the metric is not a greatest latency, if the dataset has no mean
-        latency, or if the two are converted to logarithms differently (see `Quantity`).
+        With this result, the greatest latency minus the mean latency is fitted.  The result is also
+        ``None`` if the dataset has no mean latency, or if the two latencies are converted to
+        logarithms differently (see `Quantity`).  The greatest latency itself is then fitted.
         """
         if MAXIMUM not in metric:
             return None

@@ -307,10 +307,10 @@ class Sender:
         return np.asarray(memory_bytes * packet / one + self.queued_frames * payload)
 
     def memory_of(self, content: float, payload: float, packet: float) -> float:
-        """Memory of the send buffers [B], given the payload bytes that they hold when full (``content``).
+        """Memory that the send buffers take [B] if they hold ``content`` payload bytes when full.
 
-        Buffers without autotuning have their documented size.  Autotuned buffers have the memory
-        for this content, within the documented limits.
+        Without autotuning, it is the documented size of the buffers, whatever the content.  With
+        autotuning, it is computed from the content, and clipped to the documented limits.
         """
         if not self.autotuned:
             return self.memory_bytes
@@ -384,10 +384,12 @@ class Saturated:
 
         Most of the latency is a wait in send buffers, so ``own_s`` × ``own`` is the number of bytes
         buffered on the dataset's own wire.  The slower wire needs longer to send these bytes, and
-        the buffers may fill further.  For a high quantile or the maximum, the high of the interval
-        also has the time of a stall of the hosts, at most the high of ``own_s``.  For another
-        statistic, the high is at least the time in which the slower wire sends the bytes buffered
-        on the dataset's own wire.
+        the buffers may fill further.  Two rules raise the high end of the interval:
+
+        - For a quantile from ``p90`` and for the maximum, it also allows for a stall of the hosts:
+          at most the high of ``own_s`` is added.
+        - For any other statistic, it is at least the time in which the slower wire sends the bytes
+          buffered on the dataset's own wire.
 
         Parameters
         ----------

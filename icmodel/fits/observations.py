@@ -443,11 +443,12 @@ def regimes_of(data: Dataset, points: Sequence[Point]) -> list[str]:
 
 
 def rows_in_overload(data: Dataset, points: Sequence[Point]) -> list[bool]:
-    """Mark the rows measured in overload, and on each curve one row at the next lower and next higher payload.
+    """Mark the rows measured in overload, and two neighbouring rows on each curve that has such rows.
 
-    At these two payloads, the row whose load is closest to capacity is marked: the row of the
-    greatest limited load.  If all limited loads are far below capacity, the unlimited row is marked
-    instead, if there is one.
+    One neighbour is at the next payload below all payloads in overload, the other at the next payload
+    above them.  Of the rows at such a payload, the one whose load is closest to capacity is marked:
+    the row of the greatest limited load.  If all limited loads are far below capacity, the unlimited
+    row is marked instead, if there is one.
     """
     regimes = regimes_of(data, points)
     over = [regime == OVERLOAD for regime in regimes]

@@ -92,7 +92,7 @@ class Refiner:
 
     @cached_property
     def on_own_link(self) -> Refiner:
-        """Refiner (it computes curves from fits) for the hosts of this refiner, but on the dataset's link."""
+        """Refiner (it computes curves from fits) for the same CPU clock, but the dataset's own line rate."""
         if self.hosts is None or self.hosts.line_rate_bps is None:
             return self
         if self.hosts.cpu_clock_ratio == 1.0:

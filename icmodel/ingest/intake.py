@@ -505,10 +505,11 @@ class Sample(NamedTuple):
         return named if any(hosts) else ""
 
     def option(self, name: str, kinds: Collection[Kind]) -> str:
-        """Value of the option axis ``name`` for this number; empty if the number has no value on this axis.
+        """Value of the option axis ``name`` for this measured number; empty if it has no value on this axis.
 
-        The value comes from the labels. If the labels do not state ``tool``, ``streams`` or ``hosts``, the value of this
-        axis comes from the result, but only for numbers of the given ``kinds`` (pairs of protocol and metric).
+        The value is the label that the user gave to the number's result. Without a label, only the axes ``tool``,
+        ``streams`` and ``hosts`` have a value: the result states it. Even these have none if the number's kind (pair of
+        protocol and metric) is not among ``kinds``, the kinds that need the axis.
         """
         own = self.result.labels.options.get(name)
         if own is not None:

@@ -402,9 +402,9 @@ def _apart(lines: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _bare(who: str, line: str, prefixes: Sequence[re.Pattern[str]]) -> tuple[str, str]:
-    """Remove prefixes, such as a time or a host name, from the beginning of a line; returns its source and its rest.
+    """Remove prefixes, such as a time or a host name, from the beginning of a line; return its source and its rest.
 
-    The source is ``who`` and the names in the removed prefixes, joined by ``/``.
+    The source consists of ``who``, the source known so far, and of the names in the removed prefixes, joined by ``/``.
     """
     while match := next((m for p in prefixes if (m := p.match(line))), None):
         who = "/".join(filter(None, (who, match.groupdict().get("who"))))

@@ -105,10 +105,11 @@ CpuTime = Callable[[TableQuery, Sequence[str], Load, Flow], Floats]
 
 
 def flow(query: TableQuery) -> Flow:
-    """Compute the achieved goodput of each stream, whether it achieves its request, and its load.
+    """Compute the achieved goodput of each stream, and the load at which its latency and CPU time are looked up.
 
-    The interpolated goodput B is shared by all senders.  If their requests fit within B, the achieved goodput is the
-    smaller of request and B.  Otherwise it is the endpoint's share, max(B − requests of the others, B / endpoints).
+    All senders share the goodput B, interpolated at unlimited load.  If their requests fit within B, the achieved
+    goodput is the smaller of request and B.  Otherwise it is the endpoint's share, max(B − requests of the others, B /
+    endpoints).  The load is the request, or unlimited if the request is not achieved.
     """
     q = query.q
     # The query looks up the pseudo-code's benchmarked_goodputs at the protocol and number_of_CPUs.
@@ -249,7 +250,10 @@ def per_core(query: TableQuery, utilisations: Sequence[str], value: Floats) -> F
 
 
 def benchmarked_loss(query: TableQuery) -> Floats:
-    """Look up the loss rate at unlimited load; 0 for TCP, and if the dataset has no loss rate at this load."""
+    """Look up the loss rate at unlimited load.
+
+    It is 0 for TCP, which repeats lost data.  A loss rate that the dataset does not have also counts as 0.
+    """
     interpolated_loss = query("loss_rate", query.unlimited)
     return fast_where(np.isnan(interpolated_loss), 0.0, interpolated_loss) * query.q.lossy
 

@@ -156,9 +156,10 @@ def sent_and_received_rates(
 
 
 def reached(query: TableQuery, benchmarked: Floats) -> Floats:
-    """Widen intervals of goodputs [b/s] from rows at another core count than requested; limit all to the wire's bound.
+    """Limit looked-up goodputs [b/s] to the wire's bound, and widen intervals at unmeasured core counts.
 
-    ``benchmarked`` has the shape (tables, ends, n); the axis ``ends`` holds value, low and high.
+    A goodput's interval is widened if its rows were measured at another core count than requested.  ``benchmarked`` is
+    an array (tables, ends, n): one table for each looked-up goodput; value, low and high; n requests.
     """
     tables = [BEST] * len(benchmarked)
     found = widened(query, tables, benchmarked)

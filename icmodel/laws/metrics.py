@@ -339,8 +339,9 @@ def curve_rules(query: TableQuery, tables: Sequence[str]) -> Codes:
 def with_busy_cores(entries: Mapping[str, T]) -> dict[str, T]:
     """Copy the entry of each CPU utilisation (``cpu_send``) to the metric of its busy cores (``cpu_send_cores``).
 
-    ``entries`` maps a metric to its table look-ups, or to the basis (kind of evidence) of its rules.  Both metrics
-    share an entry, since busy cores are computed from the utilisation.  A metric that already has an entry keeps it.
+    An entry tells on what evidence a metric is based: its table look-ups, or the basis (kind of evidence) of the rules
+    that compute it.  Both metrics share an entry, since busy cores are computed from the utilisation.  Busy cores that
+    already have an entry keep it.
     """
     found = dict(entries)
     for name in UTILISATIONS:

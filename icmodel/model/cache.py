@@ -126,7 +126,10 @@ class TableCache:
         return self if matches_dataset(self.data, hosts, options) else self._for_hosts(hosts)
 
     def make_for_hosts(self, hosts: Hosts) -> TableCache:
-        """Make the cache of look-up tables for another CPU clock or line rate; check `hosts_problem` first."""
+        """Make the cache of look-up tables for another CPU clock or line rate.
+
+        Call it only if `hosts_problem` returns an empty text: otherwise this variant cannot predict such hosts.
+        """
         assert self.law.for_hosts is not None  # hosts_problem checks it
         data, law = self.law.for_hosts(hosts)
         return TableCache(data, self.variant, law)

@@ -305,8 +305,9 @@ class PortLoad:
     mean_bps : float
         Sum of the average rates [b/s].
     due_bps, due_s : float
-        Greatest rate that deadlines need if the messages of all streams come together [b/s], and the time in
-        which they are due [s]. If no deadline needs more than the average rate: the average rate, and 0 s.
+        Greatest rate that any deadline needs if all streams send a message at the same moment [b/s], and the
+        time from this moment to that deadline [s]. If no deadline needs more than the average rate, they are
+        the average rate and 0 s.
     """
 
     port: Port
@@ -419,9 +420,9 @@ class Overload:
 
     @property
     def when(self) -> str:
-        """Words in `sentence` that name the overloaded priority, or the time within which messages must be sent.
+        """Part of the sentence on the overload: the overloaded priority, or the deadline that the port cannot meet.
 
-        An example is `` at the priority 5``. The words are empty if the average load of the whole port is too high.
+        An example is `` at the priority 5``. The part is empty if the average load of the whole port is too high.
         """
         if self.within_s:
             time = units.format_seconds(self.within_s, 4)

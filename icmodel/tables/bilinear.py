@@ -250,10 +250,10 @@ class Places(NamedTuple):
         return cls(index, index % cells, floors[index // (surfaces * cells)])
 
     def terms_of(self, cells: Cells, curves: Ints) -> Cells:
-        """Look up the polynomial terms for each of the n selected elements, from the curve that the element uses.
+        """Look up the polynomial terms for each of the n selected elements of the surfaces.
 
-        An element is one load interval (slot) and payload interval (cell) on one surface.  ``curves`` (slots, surfaces,
-        cells) holds the index of its curve.
+        An element is one load interval (slot) and one payload interval (cell) of one surface.  ``curves`` (slots,
+        surfaces, cells) holds for each element the index of the curve that has its terms.
         """
         return cells.at(curves.reshape(-1)[self.at], self.cell)
 
@@ -291,7 +291,7 @@ def _fill_surfaces(
 
     For each load interval (slot), ``sides`` has the curve of the next lower load and that of the next higher load.  If
     both exist, the surface is interpolated between them.  If only the lower exists, the surface does not depend on the
-    load.  If only the higher exists, the rule ``below`` applies.
+    load.  If only the higher exists, ``below`` is the rule, such as "proportion" (see `compile_surfaces`).
     """
     has_lower, has_upper = sides.lower >= 0, sides.upper >= 0
     # Only a curve of lower load: constant over the load.

@@ -47,9 +47,10 @@ class InterpolationErrors(NamedTuple):
     typical : float
         Median error, or the mean error if the median is 0.
     factor : float
-        Factor by which the local scale is multiplied, to give the half-width in the middle of a gap between points.
-        90 % of the errors are smaller than this half-width (conformal prediction).  The local scale is ``typical``
-        (times the value if ``relative``) plus the deviation of the points beside the gap from a straight line.
+        Half-width of the interval in the middle of a gap between two points, divided by a local scale.  It is chosen so
+        that 90 % of the errors at left-out rows are smaller than the half-width (conformal prediction).  The local
+        scale is ``typical`` (times the value if ``relative``) plus a bend: how far the curve at the ends of the gap
+        deviates from a straight line.
     enough : bool
         Whether enough rows can be left out to estimate errors (at least nine).
     """

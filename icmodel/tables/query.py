@@ -140,9 +140,10 @@ class TableQuery:
     # --- numbers ------------------------------------------------------------------------------
 
     def __call__(self, metric: str, load: Load) -> Floats:
-        """Look up a metric for n requests; the result (ends, n) holds value, low and high, or only the value.
+        """Look up a metric for n requests; the result is an array (ends, n).
 
-        The loads have the shape (n,), or (ends, n) if value, low and high are looked up at different loads.
+        The axis ``ends`` holds value, low and high, or only the value.  The loads have the shape (n,), or (ends, n) if
+        value, low and high are looked up at different loads.
         """
         found: Floats = self.all((metric,), load)[0]
         return found

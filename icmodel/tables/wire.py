@@ -50,14 +50,16 @@ class Wire:
 
     @property
     def framing(self) -> AnyFraming | None:
-        """Framing of lone frames, which share no packets; ``None`` for a kind of link without theory and line rate.
+        """Framing of frames that are sent alone, so that no packet has data of two frames.
 
-        On Ethernet, every protocol except UDP and direct Ethernet has the framing of TCP.
+        On Ethernet, every protocol except UDP and direct Ethernet has the framing of TCP. If theory does not cover the
+        kind of link, and the dataset states no line rate, the result is ``None``.
 
         Raises
         ------
         DatasetError
-            If there is no theory for the kind of link, but the dataset states a line rate.
+            If theory does not cover the kind of link, but the dataset states a line rate: a line rate is only of use
+            with theory.
         """
         link, mtu = self.link, self.link.mtu_bytes
         if link.kind == "ethernet":

@@ -83,7 +83,10 @@ class Framing(infiniband.RdmaFraming):
 
     @property
     def packet_bytes(self) -> int:
-        """Size of a packet without the data that it carries [B], with preamble and gap unless ``as_counted``."""
+        """Overhead of a packet [B]: its size minus the size of its data.
+
+        Preamble and gap are included, except if ``as_counted`` is set, since port counters do not count them.
+        """
         network = (
             infiniband.GRH_BYTES if self.version == 1 else IP_BYTES[self.ip_version] + UDP_BYTES
         )

@@ -534,13 +534,14 @@ class UseCase(Document):
     def streams_at(self, limit: Limit) -> int:
         """Return the number of streams over which a requirement sums a metric; 1 if the requirement names no device.
 
-        A requirement with a device limits the sum over all streams of the required name at one such device. For
-        samples, it is the sum over the connections that carry the device's samples.
+        A requirement with a device limits the sum over all streams of one name at one such device, for example over all
+        pictures that a display receives. Samples of several sources may share a connection, so for a stream of samples
+        the result is the number of connections.
 
         Raises
         ------
         ValueError
-            If the device does not handle that stream.
+            If the device does not send the stream (for ``cpu_send``) or does not receive it (for other metrics).
         """
         if limit.device is None:
             return 1

@@ -357,7 +357,10 @@ def curve_key(data: Dataset, point: Point) -> Key:
 
 
 def in_order(keys: Iterable[Key]) -> list[Key]:
-    """Return the keys of points or curves in ascending order; at each position, numbers come before texts."""
+    """Return the keys of points or curves in ascending order.
+
+    A key is a tuple of numbers and texts. Keys are compared element by element, and a number is less than any text.
+    """
     return sorted(
         keys,
         key=lambda key: [

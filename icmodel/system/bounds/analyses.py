@@ -312,8 +312,8 @@ class PathAggregate:
     def wait_s(self, flow: Flow, hop: int) -> float:
         """Longest time that a packet of a flow waits at a hop before its transmission [s]; see `Queue.wait_s`.
 
-        At the first hop, the time from the packet's arrival to its latest possible release does not count as wait; see
-        `arrival_for`.
+        Before the first hop, a packet is delayed by 0 to ``release_jitter_s``. The wait at the first hop counts only from
+        the latest possible release of the packet; see `arrival_for`.
         """
         queue, bits = self.queues[hop], flow.min_packet_bits
         wait = self.propagation.arrivals.wait_s(queue, bits)

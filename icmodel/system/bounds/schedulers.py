@@ -345,11 +345,11 @@ def _openings(windows: Windows, own: int, together: Traffic, rate_bps: float) ->
 
 
 def _longest_wait_s(openings: Openings, cycle_s: float, share: float) -> float:
-    """Latency T of a periodic gate [s].
+    """Latency T [s] of the rate-latency curve that bounds the open time of a periodic gate from below.
 
-    It is the least T with which the gate is open for at least ``share * (t - T)`` in any time t. ``share`` is the
-    fraction of the cycle in which the gate is open. The times t that decide T begin when an opening ends, and end when
-    a later opening begins.
+    T is the least number with which the gate is open for at least ``share * (t - T)`` in every interval of length t.
+    ``share`` is the fraction of the cycle in which the gate is open. Only intervals from the end of an opening to the
+    beginning of a later opening are tried, since no other interval needs a greater T.
     """
     longest = 0.0
     count = len(openings)

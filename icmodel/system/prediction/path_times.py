@@ -300,7 +300,7 @@ class _Path:
         ----------
         full_s, stored_s : float
             Time of a full frame on the path [s], and the part of it that depends on packet sizes: sending on lines and
-            storing in switches [s]. Only this part is less for a shorter last frame.
+            storing in switches [s]. If the last frame is shorter than a full frame, only this part becomes less.
         """
         whole, rest = divmod(max(math.ceil(self.message_bytes), 1), self.payload_bytes)
         if not whole or not rest:

@@ -258,20 +258,22 @@ class _Columns:
         )
 
     def burst_arrives_s(self, bursts: _Sizes) -> Floats:
-        """Time from the first to the last packet of the stream's burst [s], as it counts for delays of other streams.
+        """Time from the first to the last packet of the stream's burst [s], as far as it delays other streams.
 
-        At the port of the stream's own host, it is 0. Behind a slower line or a shaper, packets arrive with pauses. The
-        pauses delay no other stream, since the port then sends packets of other streams. So the result leaves pauses
-        out: it is the time that the burst takes at the rate of the port.
+        At the port of the sending host, it is 0, since the whole burst is there at once. Behind a slower line or a
+        shaper, packets arrive with pauses. The pauses delay no other stream, since the port then sends packets of other
+        streams. So the result leaves pauses out: it is the time that the burst takes at the rate of the port.
         """
         arrives = self._behind_bits(bursts) / np.maximum(self.arrival_bps, self.rate_bps)
         return np.where(self.at_sender, 0.0, arrives)
 
     def works_s(self, packets: _Sizes) -> Floats:
-        """Time between the arrivals of the first and the last of the given packets [s]; 0 if they do not queue.
+        """Time between the arrivals of the first and the last of a stream's packets at a port [s].
 
-        Packets queue behind each other if they arrive at least as fast as the port sends. If they arrive more slowly,
-        no packet waits for its predecessor. At the sender's own port, the result is 0 too.
+        It is 0 in two cases:
+
+        - The port belongs to the sending host, so all packets are there at once.
+        - The packets arrive more slowly than the port sends, so none of them waits for its predecessor.
         """
         pause = self.at_sender | (self.arrival_bps < self.rate_bps)
         return np.where(pause, 0.0, self._behind_bits(packets) / self.arrival_bps)
@@ -290,7 +292,7 @@ class _Columns:
         return np.asarray(np.maximum(self.bucket_bits - packets.sum_bits, 0.0) / self.rate_bps)
 
     def bucket_s(self, packets: _Sizes) -> Floats:
-        """Bits that a full token bucket passes at once (at most those of all packets), as the time to send them [s]."""
+        """Time to send the bits that a full token bucket passes at once, at most the bits of all given packets [s]."""
         return np.asarray(np.minimum(self.bucket_bits, packets.sum_bits) / self.rate_bps)
 
     def shaped_s(self, packets: _Sizes) -> Floats:
@@ -409,12 +411,14 @@ def _waits_of(
     at_once: Waits,
     blocked: Floats,
 ) -> _Waits:
-    """Wait of the last packet of ``packets`` (frames or bursts) at each crossing (one stream at one port).
+    """Wait of the last packet of a frame or burst at each crossing (one stream at one port).
 
     Parameters
     ----------
+    packets : _Sizes
+        Packets of the frame or burst at each crossing.
     burst_arrives_s : array (crossings,)
-        Time from the first to the last packet of the burst by which each stream delays the others [s].
+        Time from the first to the last packet of each stream's burst, as far as it delays the other streams [s].
     at_once : Waits
         Waits as if all packets of a burst arrived at the same moment; the function corrects them for the time in which
         the burst arrives.

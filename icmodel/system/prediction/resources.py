@@ -440,15 +440,15 @@ class StreamShare:
     limited_at : tuple of str, optional
         Kind and location of the resource that limits the stream; ``None`` if no resource does.
     others_bps : float
-        Load that the other streams offer at this resource [b/s], as the goodput of this stream that would take the same
-        capacity.
+        Load of the other streams at this resource, converted to a goodput of this stream that would take the same
+        capacity [b/s].
     crowded : bool
         Whether any other stream, of any priority class, uses this resource.
     elastic : bool
         Whether the stream reduces its rate if other streams send, and loses no data.
     fair_bps : float
-        Least fair share at the full resources on the path [b/s]: goodput of the stream if it requested more. It is
-        infinite if no resource is full.
+        Goodput that the stream would get if it requested more [b/s]: the least of its fair shares at the full resources
+        on its path. It is infinite if no resource is full.
     packets : int
         Greatest number of packets of a frame on the path.
     passed_ratio : float
@@ -519,11 +519,12 @@ class StreamShare:
 
     @property
     def uneven_loss(self) -> tuple[float, float]:
-        """Greatest distances of the stream's goodput below and above `rate_bps`, as fractions of `rate_bps`.
+        """Greatest shortfall and greatest excess of the stream's goodput against `rate_bps`, as fractions of `rate_bps`.
 
-        A stream with back-pressure loses nothing, so both are 0. For other streams, `rate_bps` assumes that all streams
-        lose the same fraction at a full queue. But the phases of periodic streams decide whose frames come while the
-        queue is full. One stream may lose the whole excess, and another stream nothing.
+        `rate_bps` assumes that all streams lose the same fraction at a full queue. But the phases of periodic streams
+        decide whose frames come while the queue is full: one stream may lose the whole excess, and another stream
+        nothing. The two fractions cover these extremes. Both are 0 for a stream with back-pressure, which loses
+        nothing.
         """
         if not 0 < self.rate_bps < self.sent_bps:
             return 0.0, 0.0
