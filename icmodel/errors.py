@@ -399,7 +399,9 @@ def _leads_to(here: Place, place: Place) -> bool:
 
 
 def is_spelt(field: object, key: object) -> bool:
-    """Whether a key in a file is a spelling of a field: its full name, or without unit suffix (``rate``, ``rate_bps``).
+    """Whether a key in a file means a field: the key is the field's name, with or without the unit suffix.
+
+    For example, the keys ``rate_bps`` and ``rate`` both mean the field ``rate_bps``.
 
     >>> is_spelt("rate_bps", "rate"), is_spelt("rate_bps", "length")
     (True, False)

@@ -189,7 +189,7 @@ def test_the_command_names_protocols_without_rows(
 ) -> None:
     place = tmp_path / "model.xlsx"
     assert main(["workbook", "infiniband-qdr-connectx2", "-o", str(place)]) == 0
-    assert "no rows of tcp at its defaults" in capsys.readouterr().out
+    assert "no rows of tcp at the default options" in capsys.readouterr().out
     assert place.stat().st_size > 10_000
 
 

@@ -95,7 +95,7 @@ def choose(
 
 
 class _State:
-    """Posterior of one metric's surface (a Gaussian process) if the runs chosen so far were measured."""
+    """Posterior of one metric's surface (a Gaussian process), as if the runs chosen so far were already measured."""
 
     def __init__(self, surface: Surface, candidates: Sequence[Run], purpose: Purpose) -> None:
         asked = tuple(one for one in purpose.decisions if one.metric == surface.seen.metric)
@@ -229,7 +229,8 @@ class Surface:
     def predict(self, runs: Sequence[Run]) -> tuple[Floats, Floats]:
         """Predict the metric at n runs: mean and standard deviation of its logarithm, as two arrays (n,).
 
-        For ratios, they are those of the metric itself (see `icmodel.calibrate.runs.scaled`).
+        If the metric is a ratio, such as a loss rate, the mean and the standard deviation are those of the ratio
+        itself, not of its logarithm (see `icmodel.calibrate.runs.scaled`).
         """
         sites = self.axes.sites(runs)
         modelled = self.process.mechanism.at(sites)

@@ -50,8 +50,8 @@ class Blend:
     candidates : array (candidates, rows)
         Errors of each candidate; NaN if the candidate makes no prediction.
     plain, errors : array (rows,)
-        Errors of the blend.  If the metric is a maximum, the blended prediction is lowered.
-        ``plain`` has the errors without this step, and ``errors`` with it.
+        Errors of the blend.  If the metric is a maximum, the blended prediction is lowered, the more
+        the less certain it is.  ``plain`` has the errors before this step, and ``errors`` after it.
     disagreement : array (rows,)
         Mean distance of the candidates' predictions from the blend, as a difference of log times.
     left_out_row_weights : array (rows, rows)
@@ -187,7 +187,7 @@ def _normalised(raw: Floats, equal: float, constants: Constants) -> Floats:
 
 
 def _candidate_weights(row_weights: Floats, errors: Floats, constants: Constants) -> Floats:
-    """Weight of each candidate at n sites, (candidates, n); the best candidate at a site has weight 1.
+    """Unscaled weight of each candidate at n sites, (candidates, n): 1 for the best candidate at a site, else less.
 
     Candidates are alternative predictors.  A site is a combination of payload, load and labels.
     """

@@ -184,10 +184,10 @@ class FittedMetric:
         return self.quantity.value(self.at(sites)[0], sites.payload_bytes)
 
     def unmeasured_half_width(self) -> float:
-        """Half-width to add for configurations without measured rows, in units of the natural logarithm.
+        """Further half-width of an interval for a configuration without measured rows, as a natural logarithm.
 
         A configuration is a protocol with its options and counts.  The caller combines this
-        half-width with that of `at`, by the root of the sum of squares.
+        half-width with that of `at`: the root of the sum of both squares.
         """
         own = half_width(self.fit.processes[0], self.fit.sites.labels[:, :REGIME])
         beside = (self.over or self.mean) if self.packets is None else self.packets.goodput

@@ -87,11 +87,11 @@ class Fits:
     def flowing(self, metric: str, where: Sites) -> Sites:
         """Add the throughput, predicted by the fit of the goodput, to the sites at which a metric is fitted.
 
-        A site is a combination of payload, load and labels.  The sites of the goodput itself are
-        returned unchanged.  For other rates (b/s or 1/s), the throughput is set to 0 (unknown) where the
-        hosts are at their limit: it is nearly the rate itself there, and a rate must not be predicted
-        from itself.  Packet rates keep the throughput, since they are fitted as multiples of a
-        theoretical rate.
+        A site is a combination of payload, load and labels.  If the metric is the goodput itself, the
+        sites are returned unchanged.  If it is another rate (b/s or 1/s), the throughput is set to 0
+        (unknown) at sites where the hosts are at their limit: the rate nearly equals the throughput
+        there, and must not be predicted from itself.  Packet rates are an exception: they keep the
+        throughput at all sites, since they are fitted as multiples of a theoretical rate.
         """
         if metric == "goodput_bps":
             return where

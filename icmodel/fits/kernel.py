@@ -2,15 +2,17 @@
 
 A residual is ln(measured / modelled): of the time per frame for a rate, and of the value for any
 other metric.  The modelled number is that of the cost model.  A configuration is a set of labels:
-protocol, options and counts.  The residual has three parts.  The first part is due to costs (per
-frame, byte or packet) that differ from the costs of the protocol.  The second part is a constant
-factor of the configuration (level).  The rest varies smoothly with payload and load.
+protocol, options and counts.  The residual has three parts.  The first part is due to the costs of
+the configuration (per frame, byte or packet), which differ from the costs of its protocol in the cost
+model.  The second part is a constant factor of the configuration (level).  The third part varies
+smoothly with payload and load.
 
 The kernel has two forms.  In the product form, each difference in labels or load multiplies the
-covariance of all three parts by a factor.  In the joined form, there is only the rest, and these
-differences add to the squared payload distance.  In both forms, a further covariance does not depend
-on labels: errors of costs and level that all configurations share.  The kernel measures load by
-throughput, since hosts with equal throughput are equally busy.
+covariance of all three parts by a factor.  The joined form has only the third part: differences in
+labels and load add to the squared payload distance, so they act like a greater distance in payload.
+Both forms add a covariance that does not depend on labels: errors of costs and level that all
+configurations share.  The kernel measures load by throughput, since hosts with equal throughput are
+equally busy.
 """
 
 from __future__ import annotations

@@ -224,7 +224,7 @@ class Observations:
     """Measured rows of one metric: n sites (payload, load and labels), and arrays (n,) of their numbers.
 
     ``values`` are the measured values.  ``variance`` is the relative variance of each row's mean: the
-    variance divided by the square of the value.  It is 0 if not stated.
+    variance divided by the square of the value; 0 for a row that states no number of runs.
     """
 
     sites: Sites

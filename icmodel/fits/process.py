@@ -287,11 +287,11 @@ class ProtocolProcesses:
         return self._predicted(Process.log_time, crosses)
 
     def deviation(self, crosses: Sequence[Cross]) -> Floats:
-        """Standard deviation of the log time that a new measurement would have at each site, (n,).
+        """Standard deviation of the log time of a new measurement at each of n sites, (n,).
 
         A site is a point of payload, load and labels.  Log time is ln(time per frame) for a rate, and
-        ln(value) for any other metric.  ``crosses`` are the covariances of the sites with the rows of
-        each part.
+        ln(value) for any other metric.  ``crosses`` has the covariances of the sites with measured
+        rows, in one element for each part of the rows, such as the rows of a protocol.
         """
         return self._predicted(Process.deviation, crosses)
 

@@ -449,9 +449,11 @@ def spoilers(
     refuse : sequence of str
         Flags that spoil every metric.
     others : bool
-        Whether the point has other streams to the same interface.
+        Whether the plan has other streams to the same interface. If so, the flag ``overlapping`` (two runs at once)
+        is intended, and spoils only the metrics of the receiver's CPU and of received packets.
     same_cores : bool
-        Whether these other streams are sent from the sender's own cores.
+        Whether these other streams are sent from the sender's own cores. If so, the flag ``busy-host`` spoils all
+        metrics except goodput and loss.
     """
 
     def spoils(flag: str) -> bool:

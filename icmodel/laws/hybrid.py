@@ -425,7 +425,7 @@ def _tables(
 
 
 def hold_from_edge(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
-    """Hold each limited load's curve constant over payloads at which the load is not achieved (overload).
+    """For each limited load, hold the curve constant over the payloads at which this load is not achieved (overload).
 
     A point in overload gets the numbers of the curve's nearest point outside overload, marked ``extrapolated`` (IC2012
     erratum E14).
@@ -510,8 +510,8 @@ def cpu_time_of_senders(
 
     If a request exceeds the capacity, :func:`cpu_time` returns the time of an unlimited sender.  But a sender of the
     requested rate may send fewer frames: its processing time is frames × cost per frame (utilisation law).  The cost
-    per frame is that at the highest achieved load, but at least that of the unlimited run, in which the host only
-    sends.
+    per frame is that at the highest achieved load, but at least that of the unlimited run: there the host does nothing
+    but send, so a sender is assumed to need no less for a frame.
     """
     value = cpu_time(query, metrics, load, flow)
     request, unlimited_loss = query.q.requested_goodput_bps, flow.unlimited_loss[VALUE]

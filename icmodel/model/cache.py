@@ -62,7 +62,7 @@ class TableCache:
             options = ", ".join(f"{axis} = {value}" for axis, value in request.options.items())
             raise OutOfDomain(
                 f"{self.data.id} has no rows of {', '.join(request.protocols)} at "
-                f"{options or 'its defaults'}: see `icmodel datasets show {self.data.id}` for the values "
+                f"{options or 'the default options'}: see `icmodel datasets show {self.data.id}` for the values "
                 "each protocol has"
             )
         return prepared

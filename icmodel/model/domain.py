@@ -173,10 +173,10 @@ RULES = (
 def problems(
     data: Dataset, domain: ProtocolDomain, scenario: Scenario, *, changed: bool = False
 ) -> dict[str, str]:
-    """Map each parameter of a scenario that breaks a rule to the error message.
+    """Check the parameters of a scenario: map each parameter that breaks a rule to an error message.
 
-    With ``changed=True``, map it to the note that tells how icmodel changes the parameter.  If the protocol has no rows
-    at the scenario's options, the result is empty: such a question is refused when its look-up tables are made.
+    With ``changed=True``, the message is a note that tells how icmodel changes the parameter.  If the protocol has no
+    rows at the scenario's options, the result is empty: such a question is refused when its look-up tables are made.
     """
     if not domain.answered:
         return {}

@@ -247,8 +247,8 @@ def _within_limit(left: Sequence[Picks], most: int) -> tuple[list[list[Picks]], 
 
     A design has one variant for each table of streams. Designs are added as long as all networks together have at most
     ``most`` of them: first the file's own variants, then designs with one changed table, then with two, and so on.
-    Designs with one changed table are always picked, even if they are more than ``most``. But if the file has only one
-    table, only its own variants are picked.
+    Designs with one changed table are always picked, even if they are more than ``most``. A file with only one table is
+    an exception: these would be all its designs, so only its own variants are picked.
 
     Returns
     -------

@@ -285,7 +285,8 @@ class Target(ABC):
     def truncate(self, blocks: int, size_bytes: int) -> None:
         """Remove all content after the first ``blocks`` blocks from the partial file.
 
-        ``size_bytes`` is the size of these blocks. A target with a single file is cut there; other targets ignore it.
+        ``size_bytes`` is the size of these blocks. A target with a single file is cut to this size; other targets do
+        not need the size.
         """
 
     def begin(self) -> int:

@@ -376,7 +376,7 @@ class _Message:
         return cls(rate_bps, stream.producer.period_s, stream.producer.due_s)
 
     def due_bits(self, within_s: float) -> float:
-        """Bits of all messages whose deadlines end within a time [s], counted from the arrival of the first message."""
+        """Bits of all messages whose deadline is at most ``within_s`` seconds after the first message arrives [b]."""
         if within_s < self.due_s:
             return 0.0
         count = math.floor((within_s - self.due_s) / self.period_s) + 1

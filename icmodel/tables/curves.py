@@ -113,9 +113,11 @@ class Curve:
         return np.asarray(np.interp(payload_bytes, self.payload_bytes, self.ends[VALUE]))
 
     def half_curvature(self, payload_bytes: Floats) -> Floats:
-        """Quadratic coefficients of low and high as functions of the payload, at n payloads, array (2, n).
+        """Coefficients of the squared payload in the metric's low and high, at n payloads, array (2, n).
 
-        A coefficient is half the second derivative.  It is 0 beyond the first and last payload of the curve.
+        Axis 0 is low, high; axis 1 is the payload.  Between two points of the curve, low and high are polynomials of
+        degree 2 in the payload.  So a coefficient is half the second derivative.  It is 0 beyond the first and last
+        payload of the curve.
         """
         own, gap = self.payload_bytes, self.gap_of(payload_bytes)
         within = (payload_bytes >= own[0]) & (payload_bytes < own[-1])

@@ -177,9 +177,10 @@ def nearest_configuration(own: Sequence[Configuration], cores: int) -> Configura
 def answering_configuration(
     own: Sequence[Configuration], cores: int | None, *, any_cores: bool
 ) -> Configuration | None:
-    """Choose the configuration with the requested core count; of several, the one with the most switches.
+    """Choose the configuration that has the requested core count, or that states no core count.
 
-    If there is no such configuration and ``any_cores`` is true, choose the greatest measured core count.
+    If there is no such configuration and ``any_cores`` is true, the greatest measured core count is used instead.  Of
+    several configurations that fit, the one measured over the most network switches is chosen.
     """
     exact = [key for key in own if key.cores in (cores, None)]
     if not exact and any_cores:

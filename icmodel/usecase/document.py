@@ -248,7 +248,8 @@ class Question(Document):
     """The parameters of a candidate's scenario for one stream.
 
     ``endpoints`` is the number of streams that meet at an interface, and ``other_goodput`` the goodput of the others
-    there. If one is missing, it follows from the devices. Without ``cores``, a stream is one connection on one core.
+    there. If one of these two is missing, it is computed from the devices of the use case. Without ``cores``, a stream
+    is one connection on one core.
     ``line_rate`` replaces the dataset's line rate; only the variant ``hybrid`` of the model can extrapolate to it.
     """
 

@@ -191,9 +191,10 @@ class _CandidatePrediction:
     def judged(
         self, must: RequiredLimits, readings: RequiredLimits, mode: JudgingMode
     ) -> CandidateResult:
-        """Predict all streams of the candidate, and judge its requirements and readings.
+        """Predict all streams of the candidate, and judge the use case's requirements and readings by the predictions.
 
-        A reading is an alternative interpretation of a requirement.
+        A candidate is an interconnect that could carry the streams. A reading is an alternative interpretation of a
+        requirement.
         """
         case, candidate = self.case, self.candidate
         found, shared, answers = self.answers()

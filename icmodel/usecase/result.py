@@ -344,8 +344,9 @@ class Finding:
 class Answer:
     """Prediction for one stream of a candidate. If there is no prediction, ``why`` gives the reason.
 
-    ``asked`` is the scenario of the use case. ``scenario`` is the scenario that the model predicted: without the cable
-    and the switches that the dataset does not include.
+    ``asked`` is the scenario of the use case. ``scenario`` is the scenario that the model predicted. Both are equal if
+    the dataset has a rule for the delays of cable and switches. Otherwise ``scenario`` has the dataset's own cable, or
+    a switch count that the dataset can answer.
     """
 
     stream: str

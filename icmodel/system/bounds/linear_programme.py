@@ -237,10 +237,10 @@ class QueueDates:
 
     @cached_property
     def entering(self) -> Mapping[str | None, Mapping[int, StageNumbers]]:
-        """Stages that enter the path at this queue: link of arrival -> last hop on the path -> stage numbers.
+        """Stages that enter the path at this queue, as nested mappings: link -> last hop -> stage numbers.
 
-        A stage is the packets of some flows at one server; a hop is a server of the path, and the last hop of a stage
-        is the one after which its packets leave the path. Numbers identify the stages.
+        A stage is the packets of some flows at one server; numbers identify the stages. The link is the one over which
+        a stage arrives. The last hop is the server of the path after which the stage's packets leave the path.
         """
         return {
             link: {

@@ -357,10 +357,10 @@ class StageArrivals:
     def cross_traffic(
         self, queue: Queue, numbers: StageNumbers, of_interest: StageNumbers = _NONE
     ) -> ArrivalCurve:
-        """Arrival curve of all traffic in a queue except the stages with the given numbers.
+        """Arrival curve of the cross traffic in a queue: all stages of the queue except those in ``numbers``.
 
-        A stage is the packets of some flows at one server. ``of_interest`` has the stages of the flow whose delay is
-        bounded; at the previous servers, they do not count as cross traffic either.
+        A stage is the packets of some flows at one server; numbers identify the stages. ``of_interest`` has the stages
+        of the flow whose delay is bounded; at the previous servers, they do not count as cross traffic either.
         """
         return self._cross_traffic(queue, numbers, of_interest, self._look_back)
 

@@ -102,7 +102,7 @@ class StageResults:
 
 
 def stream_predictions(system: System, stages: StageResults) -> dict[str, StreamPrediction]:
-    """Make the prediction of every stream of a system from the results of all earlier steps, by name."""
+    """Combine the results of all earlier steps to a prediction for each stream of a system, by stream name."""
     rates, buffers = stages.rates, stages.buffers
     overloads = overloaded_streams(system, stages.overloaded)
     full_hosts = overloaded_hosts(system, rates.alone.requested, rates.resources.flows.sent_with)
@@ -174,7 +174,8 @@ class _StreamResults:
     virtual : bool
         Whether the stream's dataset was measured between virtual machines.
     works_together : bool
-        Whether frames that come together wait for each other's processing at the sender or the receiver.
+        Whether frames that come together may wait for each other's processing at the sender or the receiver. If so,
+        the stream has no latency bound.
     """
 
     index: int

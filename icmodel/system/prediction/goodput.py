@@ -143,9 +143,9 @@ def _without_dataset(
 ) -> tuple[dict[str, Estimate], Estimate]:
     """Compute goodput and loss of a stream by theory, since no dataset predicts them.
 
-    If source and sink state their latency, they are assumed to process all frames that the network passes. Otherwise
-    the goodput is only an upper limit. The second result is the goodput before frames are lost in buffers of a stated
-    size.
+    A device that states its latency is assumed to process all frames that the network passes. If source or sink states
+    none, the goodput is only an upper limit, since this host may process less. The second result is the goodput before
+    frames are lost in buffers of a stated size.
     """
     share, other_shares = rates.shares[index], rates.other_shares(index)
     by_window, why = bool(rates.by_window[index]), rates.alone.refused[index]
@@ -171,15 +171,16 @@ def _goodput_by_theory(
 ) -> Estimate:
     """Goodput of a stream that no dataset predicts, before losses in buffers of stated size are subtracted.
 
-    If source and sink both state their latency, they are assumed to process all frames. The goodput is
-    then the stream's share of the network. Otherwise the share is only an upper limit.
+    A device that states its latency is assumed to process all frames. If source and sink both do so, the goodput is
+    the stream's share of the network. Otherwise the share is only an upper limit, since a host may process less.
 
     Parameters
     ----------
     why : str
         Reason why no dataset predicts the stream.
     at_once : bool
-        Whether ``share`` assumes that all streams send whole messages at the same moment.
+        Whether ``share`` assumes that all streams send whole messages at the same moment. If so, the stream sends at
+        the rate of its share, not at its requested rate.
     """
     requested_bps = stated.stream.requested_goodput_bps
     if not stated.both:

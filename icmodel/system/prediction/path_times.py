@@ -83,8 +83,9 @@ class PathTimes:
     def spaced_s(self, stream: Stream) -> float:
         """Time from the first to the last frame of a message, if the rate set at the sender determines it [s].
 
-        Otherwise, it is 0: if no rate is set, or if the slowest line of the path takes at least as long as the
-        sender. In the second case, the time from the first to the last frame is ``behind_s``.
+        The result is 0 in two other cases: no rate is set at the sender; or the slowest line of the path needs at
+        least as long for these frames as the set rate. In the second case, ``behind_s`` has the time that the line
+        needs.
         """
         return stream.last_frame_paced_s if stream.last_frame_paced_s > self.behind_s else 0.0
 

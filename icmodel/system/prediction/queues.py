@@ -141,7 +141,8 @@ class _Crossing:
         Packets that come to the port together: a burst, or all bursts that a gate before the port held back.
     source : tuple
         Key of the origin of the stream's packets; packets of one origin never arrive at the same time. The
-        origin is the previous line if the line is no faster than this port. Otherwise it is the stream.
+        origin is the previous line if it is no faster than this port, since its packets come one after the other.
+        Otherwise the origin is the stream itself.
     wire_bps : float
         Rate at which the port sends the stream [b/s].
     rate_bps : float

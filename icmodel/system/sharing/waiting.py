@@ -125,7 +125,10 @@ class Arrivals:
         return np.asarray(np.maximum(found, 0.0))
 
     def longest_below_s(self, priority: int) -> Floats:
-        """Time to send the longest packet of lower priority at the port of each entry [s], array (entries,)."""
+        """Time to send the longest packet of lower priority at each entry's port [s], array (entries,).
+
+        An entry is one stream at one port.
+        """
         longest = np.zeros(int(self.port.max(initial=-1)) + 1)
         np.maximum.at(longest, self.port, np.where(self.priority < priority, self.packet_s, 0.0))
         return np.asarray(longest[self.port])
