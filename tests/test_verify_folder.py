@@ -120,7 +120,7 @@ def test_a_changed_prediction_no_longer_fits_the_records(tmp_path: Path) -> None
 def test_a_pass_of_other_streams_is_refused(tmp_path: Path) -> None:
     kept(tmp_path / "one")
     folder = Folder(tmp_path / "one")
-    with pytest.raises(VerificationError, match="not those of the prediction"):
+    with pytest.raises(VerificationError, match="streams differ from those of the prediction"):
         folder.passes(folder.prediction(MADE), ("a", "c"))
 
 

@@ -177,8 +177,9 @@ class Axes:
     mtu_bytes : int
         MTU of the path.
     capacity : Surface, optional
-        Surface of the goodput at unlimited load (the capacity).  A run whose load exceeds it is in overload.  It is
-        ``None`` while this surface itself is fitted; then all runs count as runs at unlimited load.
+        Surface of the goodput at unlimited load (the capacity).  A run whose load clearly exceeds the capacity is in
+        overload.  ``None`` while the surface of the capacity itself is fitted: all runs then count as runs at
+        unlimited load.
     """
 
     mtu_bytes: int

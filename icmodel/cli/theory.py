@@ -272,8 +272,8 @@ class Link:
             filled = [size for size in sizes if size >= first]
             if not filled:
                 raise ScenarioError(
-                    f"{item!r} means the payloads of this range whose last packet is full, and there is "
-                    f"none: write {item}:25 for 25 payloads at equal distances"
+                    f"no payload in the range {item!r} fills its last packet: write {item}:25 for 25 "
+                    "payloads at equal distances"
                 )
             return filled
 

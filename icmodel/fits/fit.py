@@ -527,7 +527,7 @@ def fit(
         Hyperparameters that a former search found for the same rows; they replace the search.
     is_maximum : bool
         Whether the metric is the greatest latency of a run, or a stall: the greatest minus the mean
-        latency.  If so, the blend lowers its predictions.
+        latency.  If so, the blend lowers its predictions, uncertain ones more than others.
     constants : Constants
         Constants of the blend and of the intervals.
     """

@@ -96,9 +96,10 @@ class Distances:
     def along(self, numbers: Floats) -> Floats:
         """Expand numbers of distinct payloads, (..., distinct), to numbers of right sites, (..., right).
 
-        A site is a combination of payload, load and labels.  Right sites of equal payload share a
-        number: ``column`` holds the index of each right site in ``distinct``.  If the distances are of
-        some pairs only, ``column`` and the result have an element for each pair.
+        A site is a combination of payload, load and labels; the distances are between left sites and
+        right sites.  Right sites of equal payload get the same number: ``column`` holds the index of
+        each right site on the axis ``distinct``.  If the distances are of selected pairs only,
+        ``column`` and the result have one element for each pair.
         """
         return numbers.take(self.column, axis=-1)
 

@@ -350,9 +350,9 @@ def flowing(where: Sites, capacity_bps: Floats) -> Sites:
 def observations(data: Dataset, metric: str, carrier: Carrier) -> Observations | None:
     """Collect the measured rows of a metric for a fit; ``None`` if there are fewer than three.
 
-    For the goodput, only rows that measure the capacity are taken: rows of unlimited or unstated load,
-    rows in overload, and one row at the next payload on each side of these.  Other goodputs equal the
-    offered load, and do not show the capacity.
+    For the goodput, only rows that show the capacity are taken: rows of unlimited or unstated load,
+    rows in overload, and, on each curve with overload, one row at the payload just below and one at
+    the payload just above those in overload.  The goodput of other rows is about the offered load.
     """
     points: Sequence[Point] = data.of_metric(metric)
     regimes = regimes_of(data, points)
@@ -561,8 +561,8 @@ def unmeasured_loss(data: Dataset, protocols: Sequence[str]) -> Floats:
 
     The result (3, protocols) holds value, low and high.  All frames that did not arrive may be lost;
     their fraction is 1 − goodput / request for each run.  The value is the median of this fraction over
-    all runs, the high is its maximum, and the low is 0.  All three are 0 if the dataset has a loss rate
-    of the protocol at such a load, or no runs of the protocol below capacity.
+    all runs, the high is its maximum, and the low is 0.  All three are 0 for protocols with a measured
+    loss rate at such a load, which need no estimate, and for protocols without runs below capacity.
 
     >>> import icmodel
     >>> unmeasured_loss(icmodel.load("lab-1g-2026"), ["udp"]).tolist()

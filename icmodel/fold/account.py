@@ -293,8 +293,8 @@ def _excess_bps(record: Record, link: Mapping[str, Any]) -> float:
 def _drift(records: Sequence[Record]) -> Iterator[str]:
     """Write a remark on the drift of each watched metric during a campaign.
 
-    A campaign repeats one point, the reference point.  The remark states the metric's mean over the first third and
-    over the last third of these runs.
+    A campaign repeats one point, the reference point.  The remark compares the metric's mean over the first third of
+    these repeats with its mean over the last third.
     """
     reference = [record for record in records if record.kind == "reference"]
     third = len(reference) // 3

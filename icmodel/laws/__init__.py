@@ -155,7 +155,7 @@ def compiler(
 
     ``every`` holds the rows of all protocols, also of those not requested.  Their payloads and loads are the axes of the
     tables.  So a prediction is bitwise the same, alone or in a block with requests for other protocols.  ``more_knots``
-    are further payloads [B].
+    are further points [B] of the payload axis, such as the payloads at which a goodput crosses an offered load.
     """
     own = [row.point for row in of_protocols(every, request.protocols)]
     payloads: dict[tuple[object, ...], list[float]] = {}

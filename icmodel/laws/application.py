@@ -100,8 +100,9 @@ def paced(query: TableQuery) -> TableQuery:
 def host_limit_bps(query: TableQuery, own_s: Floats, added_s: Floats) -> Floats:
     """Compute the greatest throughput [b/s] of a host whose cores also do the application's work, (ends, n).
 
-    The axis ``ends`` holds value, low and high, or only the value.  If the application adds no work, the throughput is
-    infinite.  The high is at most the throughput of a host that does only the application's work.
+    The axis ``ends`` holds value, low and high, or only the value.  If the application adds no work, the result is
+    infinite, since the dataset's goodput already includes the host's own limit.  The high is at most the throughput of
+    a host that does only the application's work.
 
     Parameters
     ----------

@@ -194,9 +194,9 @@ def latency(query: TableQuery, metrics: Sequence[str], flow: Flow) -> Floats:
 def cpu(query: TableQuery, metrics: Sequence[str], spent: Floats) -> Floats:
     """Widen the intervals of CPU times and busy cores, and return the array (metrics, ends, n).
 
-    An interval is widened if the dataset has no goodput at the requested core count.  The busy cores of a single process
-    are at most the requested count.  ``spent`` (metrics, ends, n) has the numbers of n requests: value, low and high on
-    the axis ``ends``.
+    An interval is widened if the dataset has no goodput at the requested core count.  Metrics that count only the cores
+    of the measuring process (``cpu_send_process_cores``, ``cpu_recv_process_cores``) are limited to the requested core
+    count.  ``spent`` (metrics, ends, n) has the numbers of n requests: value, low and high on the axis ``ends``.
     """
     value = widened(query, metrics, spent).copy()
     counted = query.q.cores  # 0 if the dataset states none

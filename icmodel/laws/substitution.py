@@ -36,12 +36,12 @@ def own_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
 def nearest_rows(data: Dataset, protocol: str, options: Mapping[str, str]) -> Rows:
     """Select the dataset rows of a protocol at the given options, or else the rows that differ in the fewest options.
 
-    If the protocol lacks a requested option, the result is empty.
+    If the protocol's rows have no value on the axis of a requested option, the result is empty.
 
     Raises
     ------
     DatasetError
-        If the dataset has no such axis or value.
+        If the dataset has no such axis, or no row of any protocol has the requested value.
     """
     own = data.select(protocol, options)
     if own:

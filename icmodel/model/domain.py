@@ -72,10 +72,10 @@ class ProtocolDomain(NamedTuple):
         return max(self.cores, default=0)
 
     def answering_cores(self, cores: int) -> int:
-        """Measured core count whose rows answer for a requested core count.
+        """Measured core count whose rows answer for a requested core count; 0 if the dataset states no core counts.
 
         It is the requested count if any metric was measured at it.  Otherwise it is the nearest count at which the
-        goodput was measured.
+        goodput was measured; if two are equally near, the lower one.
         """
         if cores in self.other_cores:
             return cores
@@ -443,8 +443,8 @@ def request_column(columns: Mapping[str, Column]) -> Floats:
 def adds_work(columns: Mapping[str, Column]) -> Bools:
     """Mask (n,) of the questions in which the application itself needs core time for each frame.
 
-    The columns in `WORK` hold these times. If there is none, the result is ``[False]``, which broadcasts to all
-    questions.
+    `WORK` names the columns with the times that the application needs. If ``columns`` has none of them, the result is
+    ``[False]``, which broadcasts to all questions.
     """
     marks = [columns[name].astype(bool) for name in WORK if name in columns]
     return np.logical_or.reduce(marks) if marks else np.zeros(1, dtype=bool)

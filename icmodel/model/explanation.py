@@ -254,9 +254,9 @@ class Explanation:
         return float(self.query.switches([table])[0, 0]) if known else None
 
     def _cores_beyond(self, table: str) -> str:
-        """Describe how far the requested core count is from the measured core count, such as ``2 beyond 4``.
+        """Describe how far the requested core count is from the measured core count whose rows are used.
 
-        The text is empty if the two counts are equal.
+        For 6 requested and 4 measured cores, the text is ``2 beyond 4``. It is empty if the two counts are equal.
         """
         scenario = int(self.query.q.cores[0])
         nearest = int(answering_cores(self.query, [table])[0, 0])

@@ -58,10 +58,10 @@ class TooLate:
         return self.bits / self.rate_bps + self.cable_s
 
     def sentences(self) -> tuple[str, ...]:
-        """Return as text why the requirement cannot be met: the rate that the messages need, and that of the link.
+        """Return one or two sentences on why the requirement cannot be met: the needed rate, and the rate of the port.
 
-        The last sentence is about the messages through one port. If the group of streams also sends through other
-        ports, a sentence before it gives the rate that one link for all messages would need.
+        The last sentence states the rate that the messages through one port need. If the group of streams also sends
+        through other ports, a first sentence states the rate that all its messages would need over a single link.
         """
         limit, rate = units.format_seconds(self.limit_s), units.format_bps(self.rate_bps)
         cable = f"{units.format_metres(self.cable_m)} of cable take {units.format_seconds(self.cable_s, 4)} of this time"

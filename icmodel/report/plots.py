@@ -64,8 +64,8 @@ def metric_plot(
     metric : str
         Metric to plot, for example ``goodput_bps`` or ``latency_mean_s``.
     over : "payload", "load" or "cores"
-        Horizontal axis. Along ``payload``, all points request the same goodput, not the same rate. If the plotted metric
-        is the goodput, the load is unlimited along ``payload`` and ``cores``.
+        Horizontal axis. Along ``payload``, all points request the same goodput, not the same frame rate. Goodput, sent
+        rate and frame rate are plotted at unlimited load, unless the axis is ``load``.
     scenario : Scenario
         Scenario of the plot.
     requirement : Requirement, optional

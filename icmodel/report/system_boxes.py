@@ -120,9 +120,10 @@ def fold_large_groups(system: System) -> dict[str, Key]:
 
 
 def fold_neighbours(system: System) -> dict[str, Key]:
-    """Return a key for each node. Devices of any groups have the same key if they are linked to the same nodes.
+    """Return a key for each node; nodes with equal keys share a box of the drawing.
 
-    Nodes with equal keys share a box of the drawing. Each switch has a key of its own.
+    Devices that are linked to the same nodes have the same key, even if they are in different groups. Each switch has
+    a key of its own.
     """
     neighbours: dict[str, set[str]] = {name: set() for name in (*system.devices, *system.switches)}
     for link in system.links.values():

@@ -324,10 +324,10 @@ class Stream:
 
     @property
     def spaced_fps(self) -> float:
-        """Frame rate of the sender within one message [1/s], if the producer hands over whole messages.
+        """Rate at which the sender sends the frames of one message [1/s]; infinite if it does not space them.
 
-        It is the rate set at the sender, or infinite if no rate is set. It is also infinite if the producer hands over
-        frames one by one, since the sender then has no frames to space.
+        If the producer hands over whole messages, this is the frame rate set at the sender, or infinite if none is
+        set. If the producer hands over frames one by one, it is infinite, since the sender then has no frames to space.
         """
         return self.paced_fps if self.sent_at_once and self.paced_fps is not None else math.inf
 

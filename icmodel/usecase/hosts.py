@@ -187,8 +187,9 @@ def _needed_interfaces(
 ) -> Derivation | None:
     """Return the number of interfaces that one device needs for sending or for receiving, whichever is more.
 
-    A direction is left out if it has a single stream, or a stream whose greatest goodput over one interface is unknown.
-    The result is ``None`` if both directions are left out.
+    A direction with a single stream is left out: a stream is never divided, so one interface is enough. A direction is
+    also left out if the greatest goodput of one of its streams over one interface is unknown. The result is ``None`` if
+    both directions are left out.
     """
     counts = {
         verb: _count(_packed(handled, Fraction(1)))

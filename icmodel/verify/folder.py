@@ -171,7 +171,7 @@ class Folder:
             ) as error:
                 raise _damaged(place, f"{type(error).__name__}: {error}") from error
             if set(by_stream) != set(streams):
-                raise _damaged(place, "its streams are not those of the prediction")
+                raise _damaged(place, "the file's streams differ from those of the prediction")
             if hashes != {stored.sha256}:
                 raise VerificationError(
                     f"{place} does not belong to the prediction in {PREDICTION}: restore both files, or verify "

@@ -345,9 +345,10 @@ class PathAggregate:
         return self.queues[hop].server.forwarding_bits(bits, self._following(hop))
 
     def forwarding_s(self, hop: int) -> float:
-        """Time from the end of a transmission at a hop (server of the path) until the packet has arrived behind it [s].
+        """Time from the end of a packet's transmission at a hop until it is in the next queue or at the receiver [s].
 
-        See `Server.forwarding_s`.
+        A hop is the index of a server of the path. If the next switch cuts through, the time counts from the end of the
+        packet's header; see `Server.forwarding_s`.
         """
         return self.queues[hop].server.forwarding_s(self._following(hop))
 

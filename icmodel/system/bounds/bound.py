@@ -278,7 +278,7 @@ class FeedForward:
     def bounds(self, methods: Sequence[str] = METHODS) -> dict[str, Bound]:
         """Delay bound of each flow: the least bound that the given analyses find; see the function `bounds`.
 
-        The bound of a flow that was cut is the sum over its parts.
+        If flows were cut into parts, to break cycles, the bound of such a flow is the sum of the bounds of its parts.
         """
         delays_s, covers = delays_by_method(self.propagation, methods), self.features
         least = {}

@@ -32,7 +32,7 @@ class ImportedSystem:
     remarks: list[str] = field(default_factory=list)
 
     def document(self) -> Table:
-        """Make the content of the system file; the remarks become its ``known_limits``."""
+        """Make the content of the system file; remarks on omitted or changed parts become its ``known_limits``."""
         slug = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
         # A device without a stated number of interfaces has one for each of its links.
         ends = Counter(end for link in self.links for end in link["between"])

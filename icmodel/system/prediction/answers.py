@@ -144,9 +144,9 @@ class Answers:
     datasets: Mapping[int, str] = field(default_factory=dict)
 
     def ends(self, metric: str) -> Floats:
-        """Array (4, streams) of a metric; its rows are value, low, high and basis (index in `icmodel.estimate.BASES`).
+        """Return a metric of all streams as an array (4, streams); NaN for streams without an answer.
 
-        NaN without an answer.
+        Axis 0 holds value, low, high and basis (index in `icmodel.estimate.BASES`).
         """
         known = self.metrics.get(metric)
         return np.full((len(COLUMNS), self.count), np.nan) if known is None else known

@@ -234,11 +234,11 @@ class _Meeting:
 
     @cached_property
     def beyond(self) -> tuple[float, float]:
-        """Excess of the greatest queue over the buffer, and data that have arrived when the queue is greatest, both [b].
+        """Excess of the port's greatest queue over its buffer, and data that have arrived when it is greatest, both [b].
 
-        All bursts come at once. All classes share the buffer, and each class may have its greatest queue at the same time. The
-        buffer may also hold one incomplete packet of each incoming link, and the packet that is being
-        sent.
+        All classes share the buffer. In the worst case, all bursts come at once, and the queues of all classes are
+        greatest at the same time. One incomplete packet of each incoming link, and the packet that is being sent, also
+        take space in the buffer. The excess is 0 if the queue fits into the rest of the buffer.
         """
         longest: dict[str, float] = {}
         classes: dict[_Drain, list[Curve]] = {}

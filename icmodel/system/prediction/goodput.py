@@ -325,9 +325,9 @@ def loss_at_once(
     """Greatest loss of a stream if all streams send a message at the same moment.
 
     Frames then come faster than on average, and wait in buffers. The buffer of a port holds the frames beyond the rate
-    of the port. The buffer of a socket holds the frames beyond the rate of the sink's interface or cores. The part of
-    the stream's frames that waits in the socket is assumed to be at least the loss rate that the dataset has at an
-    unlimited rate.
+    of the port. The buffer of a socket holds the frames beyond the rate of the sink's interface or cores. The
+    fraction of the stream's frames that waits in the socket is assumed to be at least the dataset's loss rate at
+    unlimited load.
 
     Both buffers have assumed sizes (`PORT_BITS`, `SOCKET_PACKETS`). If the waiting frames of all streams exceed a
     buffer, other streams may fill all of it. So this stream may lose all its waiting frames there. Otherwise it loses

@@ -282,7 +282,7 @@ class _Path:
         return all(self.bursts_bytes)
 
     def first_frame(self, packed: Packed) -> Packets:
-        """Packets of the first frame of a message: a full frame, or the whole message if it is shorter."""
+        """Packets of a message's first frame: a full frame, or the whole message if it is shorter than a frame."""
         short = 0 < self.message_bytes < self.payload_bytes
         return packed.message if short else packed.frame
 
@@ -318,10 +318,11 @@ class _Path:
 
     @property
     def behind_bytes(self) -> float:
-        """Payload of full frames that take as long on the lines as the rest of a message behind its first frame [B].
+        """Payload of a message behind its first frame, converted to payload of full frames [B].
 
-        It exceeds the payload of this rest if the last frame is short: that frame takes more time per byte, since it
-        has all its headers, and at least the minimum size of a packet.
+        Full frames with the converted payload take as long on the lines as the frames behind the first. If the last
+        frame is short, the converted payload exceeds the real one: a short frame takes more time per byte, since it has
+        all its headers, and its packets have a minimum size. The result is 0 if the message has only one frame.
         """
         left = max(self.message_bytes - self.payload_bytes, 0.0)
         if not left:

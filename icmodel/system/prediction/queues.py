@@ -442,11 +442,12 @@ def _waits_for_packet(crossings: Sequence[_Crossing]) -> Floats:
     """Time that a frame waits for packets of other priority classes, which the port is sending when the frame arrives.
 
     The result is an array (crossings, 3): mean [s], variance [s²] and greatest wait [s]. A crossing is one
-    stream at one port. The wait is 0 at schedulers that do not give each class a rate of its own.
+    stream at one port. The wait is 0 at FIFO and strict-priority ports: there, all classes share one rate, and
+    `icmodel.system.sharing.waiting.waits` includes the packets of other classes.
 
-    The frame waits for one packet of another class, or for a whole burst. It waits for whole bursts of more urgent
-    classes at ports with gates, and at credit-based shapers if the more urgent class has no idle slope. At gates, only
-    classes whose gates are open at the same time count.
+    The frame usually waits for one packet of another class. It waits for a whole burst of a more urgent class in two
+    cases: at a port with gates; and at a credit-based shaper, if the more urgent class has no idle slope. At gates,
+    only classes whose gates are open at the same time count.
     """
     apart = [not one.one_server for one in crossings]
     packets: dict[tuple[str, int], Floats] = {}

@@ -77,9 +77,9 @@ class SharedResources:
     frame_packets : array of int (streams,)
         Greatest number of packets of one frame of each stream, over all links of its path.
     own_usage : array (streams, hops)
-        Capacity that 1 b/s of the stream's goodput takes of the resource at each hop, without other copies of the
-        stream's multicast set. ``flows.usage`` is equal, except at ports and senders that several copies pass: there
-        only one copy counts, and the others have the usage 0.
+        Capacity that 1 b/s of the stream's goodput takes of the resource at each hop, if the stream is the only copy of
+        its multicast set. ``flows.usage`` counts a multicast set once at a port or sender that several copies pass: one
+        copy has this usage there, and the others have 0.
     buffered : set of str
         Ports of switches with a stated buffer.
     """
@@ -147,15 +147,15 @@ class SharedResources:
         )
 
     def excess_of_others(self, allocation: Allocation) -> dict[tuple[str, int], float]:
-        """Greatest loss of streams that share a port's stated buffer with overloaded priority classes, as a fraction.
+        """Greatest fraction of its data that a stream may lose because other priority classes overload its port.
 
-        The loss is greatest if one stream loses all excess of these classes. So the result is the excess divided by the
-        load of the stream. The excess of a class is its load beyond the load available to it; the excesses of all
-        overloaded classes add up. The interface behind a port counts as part of the port, since frames wait at the port
-        for the interface.
+        Only ports with a stated buffer count; all classes share this buffer. The excess of an overloaded class is its
+        load minus the capacity available to it. In the worst case, one stream of another class loses the excesses of all
+        overloaded classes. So the result is the sum of these excesses, divided by the load of the stream. The
+        interface behind a port counts as part of the port, since frames wait at the port for the interface.
 
-        The keys of the result are pairs of the port's name and the index of the stream. Streams of overloaded classes
-        are left out, since their shares include the loss.
+        The keys of the result are pairs of the port's name and the index of the stream. Streams of the overloaded
+        classes are left out, since their own shares include the loss.
         """
         dropped = np.maximum(allocation.demand - allocation.available, 0.0)
         full = allocation.demand > allocation.available * (1 + SAME)
@@ -466,10 +466,11 @@ class StreamShare:
     passed_ratio: float = 1.0
 
     def limited_to(self, goodput_bps: float, port: str, wanted_bps: float) -> StreamShare:
-        """Limit the share to the goodput [b/s] that passes a port with gates, which open only for a part of each cycle.
+        """Limit this share to the goodput ``goodput_bps`` that the gates of ``port`` let through.
 
-        The share is unchanged if ``goodput_bps`` is enough for ``wanted_bps`` (the goodput that the stream would send),
-        or if something else limits the stream more.
+        Gates are open only for a part of each cycle. The share is returned unchanged in two cases: ``goodput_bps`` is
+        enough for ``wanted_bps``, the goodput that the stream would send [b/s]; or the share is already below
+        ``goodput_bps``.
         """
         passes = wanted_bps <= goodput_bps * (1 + SAME)
         if passes or self.rate_bps < goodput_bps * (1 - SAME):

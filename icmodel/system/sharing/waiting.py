@@ -210,7 +210,7 @@ def _waits(at: Arrivals) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class _Encounters:
-    """Sums over the other streams at the port of each entry (stream at a port), arrays (entries,).
+    """Sums for each entry (one stream at one port) over the other streams at its port, arrays (entries,).
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class _Encounters:
         Mean and mean square of the residual time of the burst that is being sent: Σ ρ b / 2 [s] and
         Σ ρ b² / 3 [s²], for loads ρ and bursts b [s].
     growth, square_growth : arrays
-        Factors by which ``residual_s`` and ``square_s2`` grow if bursts that wait behind this burst count too.
+        Factors on ``residual_s`` and ``square_s2``, which add the bursts that wait behind the burst being sent.
     pairs_s : array
         Term [s] for pairs of bursts: they add 2 · ``residual_s`` · ``pairs_s`` to the mean square of the wait [s²].
     """
@@ -281,11 +281,11 @@ def _encounters(
 def _on_the_wire(
     at: Arrivals, priority: int, here: Ints, load_before: Floats
 ) -> tuple[Floats, Floats]:
-    """Mean [s] and mean square [s²] of the time for which a less urgent packet still occupies the wire.
+    """Mean [s] and mean square [s²] of the time that a frame waits for a less urgent packet already on the wire.
 
-    The time counts from the arrival of a frame of each entry (stream at a port) with an index in ``here``; it is 0 if
-    no such packet is on the wire. ``load_before`` is the load of streams with the entry's priority or a higher one;
-    less urgent streams occupy the wire only for the part of time that it leaves.
+    Both have one element for each index in ``here``, the index of an entry (stream at a port). The wait is 0 for
+    frames that find no such packet. ``load_before`` is the load of streams with the entry's priority or a higher one.
+    Less urgent streams occupy the wire at most for the fraction 1 - ``load_before`` of the time.
     """
     left, mean, square = 1 - load_before, np.zeros(len(here)), np.zeros(len(here))
     for lower in np.unique(at.priority[at.priority < priority])[::-1]:
