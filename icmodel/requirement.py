@@ -193,11 +193,12 @@ def outcome_text(outcome: str) -> str:
 
 
 def while_all_passes(latency: Estimate, goodput: Estimate, produced_bps: float) -> Estimate:
-    """Correct a latency of a stream that surely or possibly cannot carry all produced data.
+    """Correct the latency of a stream whose goodput is, or may be, less than the rate at which its data is produced.
 
-    If the goodput is less than the produced rate, the queue grows without limit.  Then low and high of the latency are
-    infinite, and its value is NaN.  If the goodput's interval contains the produced rate, the latency has no upper
-    limit.  A queue with a load above 1 has no steady state: L. Kleinrock, Queueing Systems, vol. 1, 1975.
+    If the whole interval of the goodput is below the produced rate, the queue grows without limit.  Then low and high
+    of the latency are infinite, and its value is NaN.  If only the low of the goodput is below the produced rate, the
+    high of the latency is infinite.  Otherwise the latency stays unchanged.  A queue with a load above 1 has no steady
+    state: L. Kleinrock, Queueing Systems, vol. 1, 1975.
 
     Parameters
     ----------

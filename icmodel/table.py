@@ -48,7 +48,7 @@ class Table(Generic[C]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns, without the leading ``#`` that marks numbers."""
+        """Names of the columns, without the leading ``#`` that marks a column of numbers."""
         return tuple(name.removeprefix("#") for name in self.columns)
 
     @property

@@ -90,7 +90,8 @@ class Hosts:
     def measure(self, run: Run, repeat: int) -> Record | Refused:
         """Measure a run once with icprobe, and return its record, or `Refused` if icprobe cannot measure the run.
 
-        icprobe on host A then exits with the code for refused runs, while icprobe on host B still runs.
+        A run counts as refused if icprobe on host A exits with the code for refused runs, and icprobe on host B still
+        runs. If icprobe on host B has ended too, the measurement failed.
         """
         done = run_to_end(self._pair.run_command((*run.words(), *self._times)), self._longest_s)
         if done.returncode == REFUSED and self._responder and self._responder.poll() is None:

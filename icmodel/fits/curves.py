@@ -87,8 +87,8 @@ class _Curve:
     """One measured curve over the payload; rows of equal payload are averaged to one point.
 
     ``rows`` are the indices of the measured rows.  ``point`` has, for each of these rows, the index
-    of its point.  ``points`` (3, n) holds the natural logarithms of each point's payload, of its
-    time, and of its time by the cost model; the payloads are ascending.
+    of its point.  ``points`` (3, n) holds natural logarithms; axis 0: payload, measured time, time by
+    the cost model.  The payloads are ascending.
     """
 
     rows: Ints

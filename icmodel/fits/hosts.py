@@ -173,8 +173,9 @@ def _time_below_capacity(metric: str, value: Floats, times: FrameTimes) -> Float
 def _wire_and_host_s(metric: str, value: Floats, times: FrameTimes) -> tuple[Floats, Floats]:
     """Split a latency at a load below capacity into its wire time and its host time [s].
 
-    The wire time is that of the dataset's link.  The host time is the rest, scaled to the processor
-    clock of the other hosts.
+    The wire time is the time on the link of the dataset.  The host time is the rest of the latency,
+    divided by the clock ratio: the processor clock of the requested hosts over that of the measured
+    hosts.
     """
     wire_s = np.minimum(value, _crossings(metric) * times.old.wire_s)
     return wire_s, (value - wire_s) / times.hosts.cpu_clock_ratio

@@ -287,8 +287,8 @@ class Kernel:
     jump : float
         Distance between frames of one packet and frames of several packets, in octaves of payload.
     label_distances : mapping of `Group` to float
-        For each comparison of labels, the distance that it adds between two sites whose labels
-        differ.  In the joined form, this is a squared distance.
+        Comparison of some labels -> distance that it adds between two sites if they differ in
+        these labels.  In the joined form, this is a squared distance.
     """
 
     form: str = PRODUCT

@@ -237,7 +237,10 @@ class ProtocolProcesses:
 
     @property
     def errors(self) -> Floats:
-        """Leave-one-out error of each row, as an error of the natural logarithm of its time, (rows,)."""
+        """Leave-one-out error of each row's log time, (rows,).
+
+        Log time is ln(time per frame) for a rate, and ln(value) for any other metric.
+        """
         return self._by_row(lambda one: one.errors)
 
     @property

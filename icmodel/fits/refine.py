@@ -185,9 +185,9 @@ class Refiner:
     def _drawn_curve(self, curve: Curve, payload: Floats, ends: Floats, where: Where) -> Curve:
         """Make a curve of n points that were computed from a fit.
 
-        ``payload`` (n,) has the payloads of the points [B], and ``ends`` (3, n) their value, low and
-        high.  Each point gets its dataset rows and its basis (kind of evidence, such as
-        ``interpolated``) from the neighbouring points of the measured ``curve``.
+        ``payload`` (n,) has the payloads of the points [B].  ``ends`` (3, n) has the metric at the
+        points; axis 0: value, low, high.  Each point gets its dataset rows and its basis (kind of
+        evidence, such as ``interpolated``) from the neighbouring points of the measured ``curve``.
         """
         first, last = curve.payload_bytes[[0, -1]]
         top = len(curve.payload_bytes) - 1

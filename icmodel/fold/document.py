@@ -207,7 +207,7 @@ class Settings:
             )
         if self.most_steal is not None and not 0 <= self.most_steal < 1:
             raise RecordError(
-                f"most_steal {self.most_steal:g} is not possible: give a share of at least 0 and below 1"
+                f"most_steal {self.most_steal:g} is not possible: give a share of CPU time of at least 0 and below 1"
             )
         if self.line_rate_bps is not None and not self.line_rate_bps > 0:
             raise RecordError(

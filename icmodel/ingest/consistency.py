@@ -429,10 +429,10 @@ def _agreed_slip(
     ratio of the ``clear`` deviations is compared with the factors of typical mistakes. A mistake is only returned if at
     least the share `AGREE` of all ``deviations`` have about this median ratio.
 
-    Latencies that deviate by a factor of 2 may be a mistake (a whole round trip labelled as half of one), but the run
-    may also be twice as slow. The factor counts as a mistake only under two conditions. The other files have the same
-    payloads. And each latency deviates in the usual direction: half a round trip is too long, and a whole one too short
-    (see `is_rare_trip`).
+    Latencies that deviate by a factor of 2 may be a mistake: half and whole round trips were confused. But the run may
+    also be twice as slow. The factor counts as a mistake only under two conditions. The other files have the same
+    payloads. And each latency deviates in the usual direction: one labelled as half a round trip is too long, and one
+    labelled as a whole round trip is too short (see `is_rare_trip`).
 
     Parameters
     ----------
@@ -460,8 +460,9 @@ def _agreed_slip(
 def _deviations(results: Mapping[str, Sequence[Result]]) -> Iterator[Deviation]:
     """Yield each number of each file with the value that is expected from the other files.
 
-    If other files have the same payload, the median of their values is an expected value. If they have payloads nearby,
-    a line through their values gives another one. Of these, the one nearest to the number is used.
+    There are up to two estimates of this value: the median of the other files' values at the same payload, and a line
+    through their values at payloads nearby. The estimate that is nearer to the number is used, so that a number only
+    stands out if it contradicts both.
     """
     for curve, logs in _curves(results).items():
         middles = {payload: median(at.values()) for payload, at in logs.items()}

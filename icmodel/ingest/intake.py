@@ -491,10 +491,10 @@ class Sample(NamedTuple):
         return self.result.origin.tool, self.result.labels.place
 
     def axis(self, name: str) -> str:
-        """Return the tool, the count of streams or the hosts of this measured value, as ``name`` asks; empty if unknown.
+        """Return one condition of this measured value as text: its tool, stream count or hosts; empty if unknown.
 
-        ``name`` is ``tool``, ``streams`` or ``hosts``. If the values of a dataset differ in it, it becomes an option
-        axis of the dataset.
+        ``name`` selects the condition: ``tool``, ``streams`` or ``hosts``. If the values of a dataset differ in it, it
+        becomes an option axis of the dataset.
         """
         if name == "tool":
             return self.result.origin.tool

@@ -345,5 +345,5 @@ class Taken:
 
 
 def printed_of(numbers: Sequence[Number], metric: str) -> Printed | None:
-    """Look up the value of a metric among numbers, with its rounding interval; None if the metric is missing."""
+    """Find a metric in a list of numbers, and return its value with the rounding interval; None if it is missing."""
     return next((number.printed for number in numbers if number.metric == metric), None)

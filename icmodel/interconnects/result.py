@@ -349,8 +349,9 @@ class Ranked:
     def host_headroom(self) -> float:
         """Goodput that the hosts can carry, divided by the required goodput, minus 1; NaN if unknown.
 
-        If several goodputs are required, the least headroom counts. A stream carries no more than it requests. So if
-        its goodput reaches the limit, the capacity of the hosts counts in place of the goodput.
+        If several goodputs are required, the least headroom counts. A stream carries no more than it requests, so its
+        predicted goodput does not show what the hosts could carry. Therefore, if the prediction meets the required
+        goodput, the capacity of the hosts is used if it is greater.
         """
         source = self.row.source
         if source.ground == THEORY:

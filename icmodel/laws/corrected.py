@@ -217,7 +217,10 @@ def utilisation(query: TableQuery, utilisations: Sequence[str], demand: Floats) 
 
 
 def benchmarked_loss(query: TableQuery) -> Floats:
-    """Look up the loss rate at unlimited load; 0 for TCP, and if the dataset has no loss rate at this load."""
+    """Look up the loss rate at unlimited load; 0 (assumed) if the dataset has no loss rate at this load.
+
+    TCP resends lost packets, so its loss rate is 0.
+    """
     if not query.q.lossy.any():
         return np.zeros((query.ends, len(query.q)))
     found = query.all(["loss_rate"], query.unlimited)

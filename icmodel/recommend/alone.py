@@ -134,7 +134,7 @@ class AlonePredictions:
     def usage(
         self, system: System, stream: Stream, at: Ints, sends: bool
     ) -> Iterator[tuple[str, Floats]]:
-        """Yield the name of each resource that a stream uses, and the utilisation per 1 b/s of its goodput.
+        """Yield each resource that a stream uses: its name, and its utilisation per 1 b/s of the stream's goodput.
 
         Resources are ports, interfaces and processors. The utilisation is an array with one element for each variant of
         the stream.
@@ -142,7 +142,7 @@ class AlonePredictions:
         Parameters
         ----------
         at : array of int (variants,)
-            Index of each variant of the stream in the arrays of these predictions.
+            For each variant of the stream, its index in the arrays of this object, such as ``offered_bps``.
         sends : bool
             Whether the stream loads the sender's processor. Of the copies of a multicast set, only one does.
         """

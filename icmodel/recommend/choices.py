@@ -118,8 +118,8 @@ def _payloads(
 ) -> set[int | None]:
     """Return the payloads [B] among which a search chooses for a stream: its own and those listed in ``choices``.
 
-    If the choices include aligned payloads, those that fill 1, 2, 4, 8, … packets are added, and the greatest one
-    within the measured range.
+    If the choices include aligned payloads (frames that fill their packets), some of them are added: the payloads that
+    fill 1, 2, 4, 8, … packets, and the greatest aligned payload in the measured range.
     """
     on = wire(stream.protocol, system.links_of(stream)[0])
     sizes: set[int | None] = {own.payload_bytes}

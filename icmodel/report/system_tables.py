@@ -192,9 +192,9 @@ def parts_table(found: SystemPrediction) -> Iterator[Table]:
 def parts_rows(found: SystemPrediction) -> Iterator[tuple[str, ...]]:
     """Yield a row of texts for each latency requirement: the greatest latency bound among its streams, and its parts.
 
-    The parts are network, hosts and application. If the time of source or sink is unknown, the total is a lower bound
-    such as ``from 310 µs``: the sum of the known times. The part of the hosts is then ``unknown``. But if the system
-    file states the latency of one of these two devices, it is a lower bound such as ``from 50 µs``.
+    The parts are network, hosts and application. If the time of source or sink is unknown, the total is the sum of the
+    known times, shown as a lower bound such as ``from 310 µs``. The part of the hosts is then ``unknown``, or a lower
+    bound such as ``from 50 µs`` if the system file states the latency of the source or of the sink.
     """
     for name, some in by_requirement(found.judged).items():
         sums = [

@@ -395,7 +395,7 @@ class StreamRequirement:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A whole system. Each kind of part is a mapping by name, in the order of the file.
+    """A whole system: devices, switches, links, ports and streams, each a mapping by name in the order of the file.
 
     ``file`` is the name of the system's file. It is empty for a bundled system or a system made in
     Python. ``sha256`` is the hash of the file, empty for a system made in Python. ``costs`` has the costs

@@ -72,9 +72,9 @@ class Sizes:
     longest_bits, shortest_bits : float
         Greatest and least size of a single packet [b].
     mean_bits, lacking_bits : float
-        Any n consecutive packets have at least ``n * mean - lacking`` bits. Only the last packet of a
-        frame, or of a run of merged frames, is short. So at most two short packets follow one another
-        without full packets between them: the last packet of a frame and the last packet of a message.
+        Any n consecutive packets have at least ``n * mean_bits - lacking_bits`` bits together. The second
+        term is needed since up to two short packets may follow one another: the last packet of a frame (or
+        of a run of merged frames) and the last packet of a message. All other packets are full.
     """
 
     longest_bits: float

@@ -135,8 +135,8 @@ class Curve:
     def next_measured_rows(self) -> Ints:
         """For each of the n points of the curve, index of the next dataset row measured at a greater payload, (n,).
 
-        The last point has no next row, and gets the index of its own row.  So does the only point of a curve without
-        payloads.
+        A point without such a row gets the index of its own row.  This is the last point of a curve, and the only point
+        of a curve whose row states no payload.
         """
         if self.anywhere:
             return self.rows

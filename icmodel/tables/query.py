@@ -291,7 +291,7 @@ class TableQuery:
     # --- configurations -----------------------------------------------------------------------
 
     def known(self, metric: str) -> Bools:
-        """Boolean mask (n,) of requests with a protocol and counts (cores, switches) for which the metric has rows."""
+        """Mask (n,): true if the metric has rows for the protocol, core count and switch count of the request."""
         return np.asarray(self.tables.group[self.tables.index[metric]].take(self.config) > 0)
 
     def cores(self, metrics: Sequence[str]) -> Floats:
@@ -302,7 +302,7 @@ class TableQuery:
         return self._of_configuration(self.tables.chosen(tuple(metrics)).cores)
 
     def switches(self, metrics: Sequence[str]) -> Floats:
-        """Switch count of the dataset rows behind each metric and request, (metrics, n).
+        """Switch count of the dataset rows from which each metric of each request is computed, (metrics, n).
 
         An axis along which all numbers are equal has the length 1.
         """
@@ -316,7 +316,7 @@ class TableQuery:
         return self._of_configuration(self.tables.chosen(tuple(metrics)).core_ratio)
 
     def limits(self, metrics: Sequence[str]) -> Floats:
-        """Least and greatest possible value of each metric, (2, metrics, n).
+        """Limits of the possible values of each metric for each request, (2, metrics, n); axis 0: least, greatest.
 
         The shape is (2, metrics, 1) if the limits are equal for all requests.
         """
@@ -430,7 +430,7 @@ class Frames:
 
     @cached_property
     def greatest_bps(self) -> Floats:
-        """Greatest goodput [b/s] that the wire allows for a stream of each question's frames, (n,)."""
+        """Greatest goodput [b/s] that the wire allows if the frames of a question follow without pauses, (n,)."""
         return self._column(1)
 
     @cached_property

@@ -35,7 +35,7 @@ load, and a cell is a payload interval.
 
 
 class Axes(NamedTuple):
-    """Axes that all look-up tables of one dataset at the same options share.
+    """Axes shared by all look-up tables that belong to one dataset and one choice of its options.
 
     ``knots`` are the payloads [B] and ``loads`` the load levels [b/s] between which the tables interpolate.
     """
@@ -94,8 +94,9 @@ class Compiler(NamedTuple):
 
     If ``extend`` is true, tables also have values beyond the payloads of the curves.
 
-    ``without_goodput`` holds pairs of protocol and core count.  The dataset has rows of such a pair, but none of its
-    goodput.  All tables then use the rows at the nearest core count with a goodput instead.
+    ``without_goodput`` holds pairs of protocol and core count for which the dataset has rows, but no goodput.  For such
+    a pair, the tables of all metrics use the rows of the protocol at another core count: the nearest one that has a
+    goodput.
     """
 
     data: Dataset

@@ -110,12 +110,12 @@ def leave_one_out(data: Dataset, *metrics: str, most: int | None = None) -> Fold
     """Make a fold for each point: the point is the test, and all other points are for training.
 
     Points in overload (at a load above the best goodput of their payload) that differ only in the load count as one
-    point. How far the load exceeds the goodput has little effect, so each such point would reveal the others.
+    point. How far the load exceeds the goodput has little effect, so one such point in training would reveal the test.
 
     Parameters
     ----------
     *metrics : str
-        Metrics to test, all by default; the point's other metrics are left out too.
+        Metrics to test, all by default. Training never uses the other metrics of the test point.
     most : int, optional
         Greatest number of folds; if there are more, this many are drawn at random with a fixed seed.
     """

@@ -113,7 +113,7 @@ class Problem(Exception):  # noqa: N818  (the name that RFC 9457 gives it)
         self.headers, self.mistakes = headers or {}, mistakes
 
     def response(self) -> JSONResponse:
-        """Return the problem as a response."""
+        """Return the problem as an HTTP response with a JSON body."""
         title = HTTPStatus(self.status).phrase
         if self.kind != "about:blank":
             title = _CAMEL.sub(" ", self.kind.rpartition(":")[2]).capitalize()

@@ -32,8 +32,8 @@ class Server:
         Order of service; first come, first served by default.
     line_rate_bps
         Rate at which bits leave [b/s]. It limits the traffic behind this server. It also gives the transmission time
-        of a packet, which is sent without a pause once it has begun. None: the rate is unknown, and bounds use
-        neither.
+        of a packet, which is sent without a pause once it has begun. None: the rate is unknown, so bounds assume
+        neither a limit of this traffic nor a transmission time.
     header_bits
         Header size: number of bits after which a cut-through switch behind the link forwards a packet. If the
         outgoing line of the switch is faster, the switch stores the packet first. None: the switch stores

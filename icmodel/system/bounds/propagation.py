@@ -232,9 +232,9 @@ class Queue:
 
     @cached_property
     def links(self) -> dict[str | None, StageNumbers]:
-        """Group this queue's stages by the server before: name of that server -> numbers of the stages.
+        """Group this queue's stages by the server from which they come: name of that server -> numbers of the stages.
 
-        A stage is the packets of some flows at one server. The key is ``None`` at the first server of a path.
+        A stage is the packets of some flows at one server. Stages whose path begins here have the key ``None``.
         """
         return _by_link(self.stages.values())
 

@@ -94,7 +94,8 @@ def _nodes(servers: list[str], paths: list[ServerPath], made: ImportedSystem) ->
     """Map each server (sending port) to the node that has the port; the file has no nodes.
 
     A link ends at one node. So if paths lead from one server to several servers, these servers are ports of the same
-    node. Its name is the common part of their names: s1 for s1-o0 and s1-o1, or for s1->s2.
+    node. The node's name is the first part of its servers' names, if this part is the same in all of them: s1 for the
+    servers s1-o0 and s1-o1, and s1 for the server s1->s2.
     """
     after: dict[str, list[str]] = {}
     for path in paths:
@@ -318,10 +319,10 @@ def _physical_links(root: Element, made: ImportedSystem) -> Iterator[Table]:
 
 
 def _physical_rate_bps(link: Element, node: Element, made: ImportedSystem) -> float:
-    """Rate of a cable [b/s]: the service rate of the link, otherwise that of the node that sends over the link.
+    """Rate of a cable [b/s]: the first rate that the file states for the link or for the node that sends over it.
 
-    If neither states a service rate, the transmission capacity of the link is used, otherwise that of the node. If
-    neither states a capacity, the rate is 1 Tb/s.
+    The order is: service rate of the link, service rate of the node, transmission capacity of the link, transmission
+    capacity of the node. If the file states none of them, the rate is 1 Tb/s.
     """
     rates = [
         PHYSICAL_UNITS.read("rate", element.get(key))

@@ -475,9 +475,10 @@ def few_cores(system: System, stream: Stream, scenario: Scenario) -> str:
 def _row(model: Model, scenario: Scenario, fit: Scenario) -> dict[str, float]:
     """Convert the question ``scenario`` to numbers, by name of the parameter; NaN for a parameter without a value.
 
-    ``scenario`` has all switches and cables of the path. The dataset may be unable to predict them all, so ``fit`` is
-    the same question with those that it can predict. The result has the number of switches from ``fit``, and the
-    cable length from ``scenario``, or NaN if ``fit`` has no cable. All other numbers are equal in both.
+    ``scenario`` has all switches and the cable length of the path. ``fit`` is the same question with only those
+    switches that the dataset can predict, and without a cable if it cannot predict one. The result has the number of
+    switches from ``fit``. The cable length is that of ``scenario``, or NaN if ``fit`` has no cable. All other parameters
+    are equal in both questions.
     """
 
     def known(value: float | None) -> float:

@@ -188,10 +188,12 @@ def _network_of(
 
     TCP may merge frames that wait together, which changes their packets. Frames of a stream wait together only if one
     of them is still on its path when the next is sent. So if the delay bound of a stream is at most the time between
-    its frames, they are not merged. The bounds are first computed without merging. Then the frames of streams with a
-    greater bound are merged, and the bounds are computed again, until no further stream has such a bound. A system with
-    more than `EVERY_METHOD` streams takes two rounds: the first merges frames of all streams, the second only those of
-    streams with a greater bound in the first.
+    its frames, they are not merged.
+
+    The first round computes the bounds without merging. Each further round merges the frames of all streams whose bound
+    has exceeded the time between their frames, and computes the bounds again. The rounds end when no further bound
+    exceeds this time. A system with more than `EVERY_METHOD` streams has only two rounds. The first merges the frames
+    of all streams, the second only the frames of the streams whose bound exceeded this time in the first.
     """
     servers = list(_servers(system, packets))
     merging = {}  # names of streams whose packets differ if frames wait together

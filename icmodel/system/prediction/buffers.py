@@ -316,8 +316,8 @@ def _losses_beside(
     """Losses of streams at buffers that other traffic keeps full, and the TCP streams that such buffers slow down.
 
     The classes (priorities) of a port share its buffer. If one class is overloaded, or a TCP stream fills the buffer,
-    packets of the other classes are dropped too. The high end of a loss assumes that this stream alone loses all
-    packets that do not fit: its frames may always come when the buffer is full. The value assumes that each class has
+    packets of the other classes are dropped too. The high end of a stream's loss assumes that all packets that do not
+    fit are its own, since its frames may always come when the buffer is full. The value assumes that each class has
     its own part of the buffer, as in the lab, so that overload of another class causes no loss.
 
     Returns

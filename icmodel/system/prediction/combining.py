@@ -262,9 +262,10 @@ class _StreamResults:
 
     @property
     def waits_at_sender(self) -> str:
-        """Reason why frames wait at the sender's own port without limit; empty if they do not.
+        """Reason why the queue at the sender's own port grows without limit; empty if it does not grow.
 
-        Only a stream without a dataset can have such a reason. The latencies of a dataset already include this wait.
+        Only a stream without a dataset can have such a reason: the latencies of a dataset already include the wait in
+        this queue.
         """
         held_back = self.rates.held_back[self.index] and self.index in self.rates.alone.refused
         full = self.stream.produced_bps and self.share.at == self.stream.path[0]
@@ -369,7 +370,7 @@ class _StreamResults:
         return with_applications, ""
 
     def why_less_passes(self, goodput: Estimate) -> str:
-        """Reason why a stream has no latency bound, if less than it requests may pass; otherwise empty.
+        """Reason text if possibly not all data of a stream passes, so that it has no latency bound; otherwise empty.
 
         If only the network drops frames, a stream without back-pressure still has a bound: it holds for the frames that
         arrive. If a host limits the stream, there is no bound, since frames may wait at the host for any time. This

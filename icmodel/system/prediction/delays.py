@@ -186,9 +186,10 @@ def added_latencies(
 
     The wait of a frame depends on the phases of the streams: the moments at which each stream sends in its period.
     Means and quantiles of waits are computed for independent random phases. Waits at the ports of a path are added up
-    as if the ports were independent, so the sum may be too large. Therefore the mean wait is limited to the worst case,
-    and each quantile to the wait behind one burst of every other stream. Phases stay the same over a run, so all frames
-    of a run may wait equally long. Therefore each quantile above the median is at least the mean.
+    as if the ports were independent, so the sum may be too large. Therefore the mean wait is at most the worst-case
+    bound, and each quantile is at most the wait if every other stream sends one burst at the same moment. Phases stay
+    the same over a run, so all frames of a run may wait equally long. Therefore each quantile above the median is at
+    least the mean.
 
     A TCP stream that gets less than it requests fills a queue at its own sender. No time is added for this queue: the
     dataset's latency at a request that is not achieved already includes it.

@@ -93,7 +93,7 @@ def judge_stream(required: StreamRequirement, prediction: StreamPrediction) -> J
 
 
 def _no_better_than(verdict: Verdict, outcome: str, why: str) -> Verdict:
-    """Lower a verdict to the outcome ``outcome``, for the reason ``why``; a verdict that is no better stays."""
+    """Lower a verdict to ``outcome``, with the reason ``why``; unchanged if it is already as bad or worse."""
     if verdict.outcome == NOT_MET or outcome == MET or verdict.outcome == outcome:
         return verdict
     return replace(verdict, outcome=outcome, why=why)

@@ -49,7 +49,8 @@ class Queues:
         Wait if all other streams send one burst at the same moment [s], including waits for gates, shapers and token
         buckets.
     meanwhile_s : array
-        Time in which the port sends packets of other streams while one frame arrives [s].
+        Time that the port spends on packets of other streams between the arrivals of the first and the last packet of
+        one frame [s].
     backlog_bytes : mapping
         Name of a port -> mean queue [B].
     """

@@ -456,8 +456,8 @@ def gated(
 ) -> dict[int, float]:
     """Rate available to each class of a port whose gates open in turn (IEEE 802.1Q-2022 §8.6.8.4).
 
-    Within a window, strict priority decides. A class is assumed to send evenly over the windows in which its
-    gate is open.
+    A window is a part of the cycle in which the same gates stay open. Within a window, strict priority decides. A class
+    is assumed to send evenly over all windows in which its gate is open.
 
     Parameters
     ----------

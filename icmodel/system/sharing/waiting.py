@@ -332,7 +332,8 @@ class Spread:
     variance_ratio, variance_s2 : arrays
         Factor on the variance of the wait, and a term added to the variance [s²].
     meanwhile_s : array
-        Time in which the port sends other streams while the packets of the stream's own frame arrive [s].
+        Time that the port spends on packets of other streams between the arrivals of the first and the last packet of
+        one frame of the entry [s].
     """
 
     later_s: Floats
