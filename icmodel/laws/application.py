@@ -63,8 +63,8 @@ def work_of(query: TableQuery) -> Work:
 def paced(query: TableQuery) -> TableQuery:
     """Limit the requests to the rate that the application can handle.
 
-    A slow application at the sender has the same effect as a lower request.  With a lossless protocol, a slow
-    application at the receiver also slows the sender down.
+    A slow application at the sender has the same effect as a lower request.  With a lossless protocol, so has a slow
+    application at the receiver.  With a lossy protocol, the receiver loses frames instead, and the request stays.
     """
     q, work = query.q, work_of(query)
     alone = corrected.flow(query)

@@ -88,8 +88,9 @@ def law(data: Dataset, fitting: object = None) -> Law:
 def flow(query: TableQuery) -> Flow:
     """Compute the goodput of each stream, its losses, and the loads at which other metrics are looked up.
 
-    The goodput is the least of the request, the stream's capacity, the wire's bound and the fair share.  Masks of the
-    result mark streams that do not get their request, and the reason: their own capacity, or the receiver's.
+    The goodput is the least of the request, the stream's capacity, the wire's bound and the fair share.  The result also
+    has masks: whether the stream gets less than its request, whether the request exceeds the stream's own capacity, and
+    whether all requests together exceed the capacity of the receiver.
     """
     q, request = query.q, query.q.requested_goodput_bps
     best, unlimited = reached(query, query.all((BEST, "goodput_bps"), query.unlimited))

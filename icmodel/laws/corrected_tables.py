@@ -151,8 +151,9 @@ def achieved(best: Curves, key: Configuration) -> Curve | None:
 def usable(compile_: Compiler, curves: Curves, best: Curves, key: Configuration) -> Bools | None:
     """Mark in which payload intervals each curve's offered load is achieved, as a mask (curves, payload intervals).
 
-    The first axis has the curves of limited load, ascending in load.  A load is achieved if the best goodput at the
-    payload reaches it.  If the best goodput is unknown, the result is ``None``, and each load counts as achieved.
+    Only curves of limited load are on the first axis, in ascending order of load.  A load is achieved in an interval if
+    the best goodput at the interval's beginning reaches it.  If the best goodput is unknown, the result is ``None``,
+    and each load counts as achieved.
     """
     reached = achieved(best, key)
     if reached is None:
@@ -194,9 +195,10 @@ def hold_overloads(curves: Sequence[Curve], best: Curve | None) -> list[Curve]:
 
 
 def crossings(best: Curves, protocols: Iterable[str], loads: Floats) -> tuple[float, ...]:
-    """Find the payloads [B] at which the best goodput of a protocol crosses an offered load.
+    """Find the payloads [B] at which the best goodput of a protocol rises above or falls below an offered load.
 
-    The result holds two whole numbers of bytes for each crossing: just below and just above it.
+    On one side of such a payload, the load is achieved, on the other it is not.  The result holds two whole numbers of
+    bytes for each such payload: just below and just above it.
     """
     found: set[float] = set()
     for protocol in protocols:

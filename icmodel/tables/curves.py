@@ -182,7 +182,8 @@ def payload_knots(curves: Iterable[Iterable[float]], extra: Iterable[float] = ()
 def left_knots(knots: Floats) -> Floats:
     """Payload [B] at which each cell (payload interval) begins, (knots + 1,).
 
-    The first cell, below all knots, has no beginning, and gets the first knot.
+    There is one more cell than knots.  The first cell, below all knots, has no beginning: the first knot stands for it,
+    as for the second cell.
     """
     return np.concatenate([knots[:1], knots])
 

@@ -27,9 +27,9 @@ Load = Mapping[str, int]
 class Interfaces:
     """Network interfaces of one device: actual number, and number that its streams need (``None`` if unknown).
 
-    ``received`` and ``sent`` list what single interfaces carry: a mapping from each stream's name to the number of
-    such streams that one interface receives or sends. Interfaces that carry the same appear once. No stream is divided
-    between interfaces.
+    ``received`` and ``sent`` have one entry for each different load of an interface: a mapping from a stream's name to
+    the number of streams of this name that the interface receives or sends. Interfaces with equal loads share an entry.
+    No stream is divided between interfaces.
     """
 
     device: Device

@@ -153,8 +153,9 @@ def judge_criterion(criterion: Criterion, answers: Mapping[str, Answer], model: 
 def _estimate(criterion: Criterion, answer: Answer, known: StreamBounds, model: Model) -> Estimate:
     """Return the estimate of the required metric.
 
-    If the requirement names a device, it is the estimate of the metric's sum over the device's streams. If the stream
-    may produce more than the network carries, the interval of a latency has no upper end.
+    If the requirement names a device, the estimate is that of one stream times the number of the device's streams. If
+    the stream may produce more than the network carries, its queue may grow without limit, so the interval of a latency
+    has no upper end.
     """
     metric, prediction, times = criterion.limit.metric, answer.prediction, criterion.streams
     stream = criterion.case.stream(criterion.stream)

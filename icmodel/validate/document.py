@@ -163,7 +163,10 @@ def kept(found: Validation) -> str:
 
 
 def coverages(validation: Validation) -> dict[str, dict[str, Any]]:
-    """Return the coverage of predicted intervals by kind of folds, for metrics with at least 30 intervals."""
+    """Return the coverage of the predicted intervals (share that contains the left-out value) by fold kind and metric.
+
+    Metrics with fewer than 30 intervals are left out.
+    """
     found = {}
     for trial in validation.trials:
         if trial.kind not in KINDS:

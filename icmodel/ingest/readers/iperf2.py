@@ -204,7 +204,10 @@ def _typed_size(source: Source) -> int | None:
 
 
 def _before_loss(rate_bps: float, lost: int, of: int) -> float:
-    """Compute the sent rate from the received rate and the loss; unchanged if no packet was sent or all are lost."""
+    """Compute the sent rate: the received rate divided by the fraction of packets that arrived.
+
+    If no packet was sent or none arrived, this is impossible, and the result is the received rate.
+    """
     return rate_bps / (1 - lost / of) if 0 <= lost < of else rate_bps
 
 

@@ -207,7 +207,7 @@ def read_linux(source: Source) -> Result:
 def read_windows(source: Source) -> Result:
     """Read the result in the console text of NTttcp for Windows.
 
-    The size of a write is the number of bytes divided by the number of buffers.
+    Each buffer is one write, so the size of a write is the number of bytes divided by the number of buffers.
     """
     text = source.text
     totals = _TOTALS.search(text)

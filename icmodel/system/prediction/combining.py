@@ -279,7 +279,8 @@ class _StreamResults:
         There are three cases:
 
         - The bound includes the hosts: value, low and high are limited to it.
-        - The bound does not include them, and the stream has a dataset: its times stay unchanged.
+        - The bound does not include them, and the stream has a dataset: its times include the hosts, so they stay
+          unchanged.
         - The bound does not include them, and the stream has no dataset: value and low are limited to the bound plus
           the times that its devices state. The high end stays, since the hosts may add any time.
         """

@@ -213,8 +213,8 @@ class StatedTimes:
     def at_least(self, metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
         """Raise each latency to at least the least time that the devices state.
 
-        A latency can be too small if the system's switches are faster than those of the dataset's measurement, since
-        the difference was subtracted from the measured latency.
+        The latencies were measured on another path, and adapted to the path of the system. If the system's switches are
+        faster than the measured ones, a time was subtracted, so a latency can be too small.
         """
         return {
             name: replace(
