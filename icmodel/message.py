@@ -1,7 +1,7 @@
 """Latency of a whole message, such as a picture or a file, until its last byte arrives.
 
-The message is cut into frames of the scenario's payload.  A complete message is sent at unlimited rate.  If the
-message is captured over a time, each frame is sent when it is full.
+The message is cut into frames of the scenario's payload.  If the message is complete at the start, its frames are sent
+at unlimited rate.  If it is captured over a time, each frame is sent as soon as the captured data fill it.
 """
 
 from __future__ import annotations

@@ -258,7 +258,7 @@ class Surface:
         return np.asarray(np.exp(self.predict(runs)[0]))
 
     def load_ratios(self, runs: Sequence[Run]) -> Floats:
-        """Return the offered load of each run, divided by the predicted capacity; this must be the surface of goodput."""
+        """Return each run's offered load divided by its predicted capacity; only the surface of goodput can do this."""
         return np.array([run.load_bps for run in runs]) / self.goodput_bps(runs)
 
     def error_weights(self, runs: Sequence[Run]) -> Floats:
@@ -384,9 +384,9 @@ def near_saturation(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[R
 def overloaded(known: Mapping[str, Surface], runs: Sequence[Run]) -> list[Run]:
     """Select overload runs: those of the greatest limited load, at payloads where it clearly exceeds the capacity.
 
-    They are measured since a paced sender in overload may reach less goodput than an unlimited sender.  The model
-    predicts overload from overload runs alone, if a dataset has any.  So either all overload runs of a curve are
-    measured or none: a curve (equal load, different payloads) with more than `FEW` of them is left out.
+    They are measured since a paced sender in overload may reach less goodput than an unlimited sender.  If a dataset
+    has overload runs, the model predicts overload from them alone.  So a curve (equal load, different payloads) needs
+    either all of its overload runs or none.  With at most `FEW` overload runs, it gets all of them, otherwise none.
     """
     paced = [run for run in runs if not run.unlimited]
     if GOODPUT not in known or not paced:

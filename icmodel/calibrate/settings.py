@@ -60,7 +60,8 @@ class Grid:
         if not self.loads or math.inf not in self.loads or min(self.loads) <= 0:
             raise CalibrationError(
                 f"the loads {', '.join(f'{load:g}' for load in self.loads) or 'none'} are not possible: "
-                "include infinity (unlimited load), and give each other load as a share of the line rate above 0"
+                "include infinity (unlimited load), and give every other load as a fraction of the line rate, "
+                "greater than 0"
             )
 
 

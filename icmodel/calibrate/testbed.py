@@ -39,7 +39,7 @@ class Refused:
 
 
 class Testbed(AbstractContextManager["Testbed", None], Protocol):
-    """Interface of a system to measure: a context manager, in whose ``with`` block runs can be measured."""
+    """Interface class of testbeds, on which a calibration measures: context managers that measure runs."""
 
     @property
     def description(self) -> str:

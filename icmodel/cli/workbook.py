@@ -20,7 +20,7 @@ Options = Annotated[list[str] | None, option("option", "KEY=VALUE", OPTION_HELP)
 
 @app.command(short_help="Write a spreadsheet that predicts by formulas, without icmodel.")
 def workbook(dataset: OneDataset, *, output: File, option: Options = None) -> None:
-    """Write a spreadsheet whose formulas predict as the model variant corrected does, for one dataset.
+    """Write a spreadsheet for one dataset, with formulas that predict by the model variant 'corrected'.
 
     Users of the workbook need no icmodel. They type protocol, payload, rate or requested goodput, cores, switches,
     endpoints and the goodput of other senders into cells. The sheet shows goodput, latency, CPU and loss, each with

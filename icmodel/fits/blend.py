@@ -6,9 +6,9 @@ similar options.  At each site (payload, load and labels), a candidate with larg
 errors at nearby rows has a smaller weight.  Rows far away count little.
 
 The greatest latency of a run is caused by a stall.  Stalls differ from row to row, and no candidate
-predicts them.  A predicted maximum can be at most 100 % too low, but any factor too high.  So the
-blend lowers its prediction of a maximum.  The half-width of the interval of a maximum is at most
-the greatest leave-one-out error.
+predicts them.  A predicted maximum can be at most 100 % too low, but much more than 100 % too high.
+So a rather low prediction has the smaller mean error, and the blend lowers its prediction of a
+maximum.  The half-width of the interval of a maximum is at most the greatest leave-one-out error.
 """
 
 from __future__ import annotations

@@ -439,9 +439,10 @@ class Fit:
 
     @property
     def mechanism(self) -> Mechanism:
-        """Cost model of the fit, with the least leave-one-out error of all cost models.
+        """Cost model of the fit: of all cost models, the one with the least leave-one-out error.
 
-        A Gaussian process over a cost model's residual predicts each left-out row.
+        To find this error, each row is left out in turn.  The cost model, together with a Gaussian
+        process over its residual, predicts the row from the other rows.
         """
         return self.processes[0].mechanism
 

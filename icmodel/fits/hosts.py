@@ -320,11 +320,12 @@ class Sender:
         return min(max(memory, self.memory_bytes), MOST_BYTES)
 
     def level(self, statistic: str) -> float:
-        """Statistic of the fill level of the send buffers (1 is full): ``p99``, for example, is the 99th percentile.
+        """Fill level of the send buffers, from 0 (empty) to 1 (full), as a statistic such as ``p99``.
 
         The sending process stops when the buffers are full, and continues when they have drained to the
         fraction ``wakes_at``.  So the fill level is assumed to be uniformly distributed from
-        ``wakes_at`` to 1.  For ``std``, the result is its standard deviation.
+        ``wakes_at`` to 1.  ``p99`` is the 99th percentile of this distribution, and ``std`` its standard
+        deviation.
         """
         if statistic == "min":
             return self.wakes_at

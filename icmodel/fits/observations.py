@@ -169,7 +169,7 @@ class Sites:
 
     @cached_property
     def by_curve(self) -> dict[tuple[Label, float], Ints]:
-        """Indices of the sites (points) on each curve; they have equal labels and load, and differ in payload."""
+        """Indices of the sites (points) on each curve, by labels and load; sites of a curve differ only in payload."""
         found: dict[tuple[Label, float], Ints] = {}
         for labels, members in self.by_configuration.items():
             loads = self.load_bps[members]

@@ -118,9 +118,10 @@ class Refiner:
         return np.array(sorted(found))
 
     def overloaded(self, points: Sequence[Point]) -> list[bool]:
-        """Mark the rows measured in overload, and beside them, one row at the next smaller and next larger payload.
+        """Mark the rows measured in overload, and up to two neighbours on each curve with such rows.
 
-        That row is the one whose load is closest to capacity.
+        One neighbour is at the next payload below the rows in overload, one at the next payload above
+        them.  If a payload has several rows, the row whose load is closest to capacity is marked.
         """
         return rows_in_overload(self.data, points)
 

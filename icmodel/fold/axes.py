@@ -220,7 +220,7 @@ def column_name(record: Record, name: str) -> str:
     if not column or column in (*AXES, *REST, RUN):
         raise RecordError(
             f"run {record.run} has the label {name!r}, which cannot be a column of its own in points.csv: "
-            "give the label a name with a letter or digit that is not a column yet"
+            "rename the label, so that its name has a letter or digit and differs from the other columns"
         )
     return column
 

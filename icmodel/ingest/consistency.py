@@ -278,8 +278,8 @@ def _bounds(result: Result, link: Interconnect, line_rate_bps: float) -> tuple[f
     """Theory's greatest goodput [b/s] and least latency [s] for the payload of a result.
 
     Headers of TCP, UDP and Ethernet frames are counted on Ethernet, and on a link of unknown kind. Otherwise the line
-    is taken to carry only payload. If the MTU is unknown, the largest one is assumed, so that the goodput is not too
-    low.
+    is taken to carry only payload. If the MTU is unknown, the largest one is assumed: it needs the fewest headers, so
+    no possible goodput exceeds the returned one.
     """
     protocol, payload = result.labels.protocol, result.labels.payload_bytes
     bits_alone_s = 8 * (payload or 0) / line_rate_bps

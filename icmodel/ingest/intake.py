@@ -99,7 +99,7 @@ class Ingested:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes of all used files on omitted results and caveats, without duplicates, followed by the remarks."""
+        """Notes on omitted results and caveats in all used files, without duplicates, and then the ``remarks``."""
         notes = (
             f"{result.origin.tool}: {note}"
             for file in self.taken

@@ -168,7 +168,7 @@ def refuse_unmatched(by_name: Mapping[str, Labels], names: Iterable[str]) -> Non
     if unmatched:
         which = ", ".join(map(repr, unmatched))
         raise RecordError(
-            f"the labels of {which} match no file (the first file is {files[0]!r}): "
+            f"labels are given for {which}, which match no file (the first file is {files[0]!r}): "
             "correct the name or pattern, or leave it out"
         )
 

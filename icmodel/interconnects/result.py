@@ -419,9 +419,10 @@ class Ranked:
 def ranked(comparison: Comparison) -> tuple[Ranked, ...]:
     """Rank the rows of a comparison.
 
-    Rows are sorted by class, from ``carries`` to ``impossible``. Within a class, rows whose predicted values are all
-    within their limits come first, then rows with stronger evidence, then slower links, then rows with more headroom.
-    Among impossible links, the fastest comes first. In the example, no link of 1 Gb/s can carry the use case.
+    Rows are sorted by class: ``carries``, ``hosts open``, ``hosts fail``, ``impossible``. Within a class, rows whose
+    predicted values are all within their limits come first. Among equal rows, stronger evidence decides, then the
+    lower line rate, then the greater headroom. Among impossible links, the fastest comes first. In the example, no
+    link of 1 Gb/s can carry the use case.
 
     Examples
     --------

@@ -160,7 +160,7 @@ def fair_share(
 
 
 def loss_lowers_goodput(query: TableQuery, flow: Flow) -> Bools:
-    """Mark requests (n,) with several senders that overload a receiver, so that loss lowers the goodput."""
+    """Mark the requests (n,) whose goodput is lowered by loss, since several senders overload their receiver."""
     several = (query.q.endpoints > 1) & (query.q.other_goodput_bps > 0)
     lossy = flow.unlimited_loss[VALUE] > 0
     return np.asarray(several & flow.receiver_overloaded[VALUE] & lossy)

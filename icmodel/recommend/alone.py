@@ -211,7 +211,10 @@ def _distinct(streams: Sequence[LoneStream]) -> tuple[Ints, list[LoneStream]]:
 
 
 def _disjoint_system(streams: Sequence[LoneStream]) -> System:
-    """Build a system in which each stream has its own copies of devices, switches and links."""
+    """Build a system of unrelated streams: each has its own copies of devices, switches and links.
+
+    So one prediction of this system predicts each stream without the others.
+    """
     devices: dict[str, Device] = {}
     switches: dict[str, Switch] = {}
     links: dict[str, Link] = {}

@@ -304,7 +304,8 @@ class Checks:
 def _checked(prediction: SystemPrediction, asked: Question) -> Checked:
     """Summarise the full prediction of a design.
 
-    Of the objectives, CPU and latency are taken from the full prediction, and the others from the scores.
+    The objectives CPU and latency are taken from this prediction. The other objectives keep the values by which the
+    search ranked the design (its scores).
     """
     streams, devices = prediction.streams.values(), prediction.devices.values()
     cores = math.fsum(device.cpu_cores.value for device in devices)

@@ -77,9 +77,9 @@ class Checked(NanEqual):
 
     @property
     def headroom_ratio(self) -> float:
-        """Headroom of the loads: ``1 / utilisation - 1`` of the fullest port, interface or processor.
+        """Headroom: fraction by which all loads can grow until the fullest port, interface or processor is full.
 
-        If all loads grow by this fraction, the first resource is full. It is negative if a resource is overloaded.
+        It is ``1 / utilisation - 1`` of this fullest resource, and negative if the resource is overloaded.
         """
         full = self.objective("fullest_ratio")
         return 1 / full - 1 if full > 0 else math.inf

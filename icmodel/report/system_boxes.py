@@ -196,7 +196,10 @@ class CableSummary:
 
     @property
     def ratio(self) -> float:
-        """Load of the cable's busiest port as a fraction of its rate: the carried load, or if overloaded, the requested."""
+        """Load of the cable's busiest port as a fraction of the port's rate.
+
+        It is the requested load if the port is overloaded, otherwise the carried load.
+        """
         return self.port.asked_ratio if self.overloaded else min(self.port.load_ratio, 1.0)
 
     @property
@@ -382,7 +385,7 @@ def layout(count: int, pairs: Sequence[Pair], flows: Mapping[Pair, float]) -> La
 
 
 def assign_columns(neighbours: list[list[int]], flows: Mapping[Pair, float]) -> list[int]:
-    """Return the column of each box, counted from 0; see `layout`."""
+    """Return the column of each box in a drawing, counted from 0 at the left; `layout` states the rules."""
     column = [0] * len(neighbours)
     surplus = [0.0] * len(neighbours)  # sent minus received rate
     for (a, b), flow in flows.items():

@@ -92,7 +92,7 @@ def drawing(system: System, summary: Summary) -> Markup:
 
 
 def arranged(system: System, folded: Shape) -> Layout:
-    """Return the layout of boxes and cables. Most requested traffic runs from left to right."""
+    """Return a layout of boxes and cables in which most of the requested traffic runs from left to right."""
     flows: dict[tuple[int, int], float] = {}
     for stream in system.streams.values():
         request_bps = stream.requested_goodput_bps

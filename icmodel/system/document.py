@@ -163,12 +163,13 @@ class Links(Document):
 class Streams(Document):
     """Streams from the members of source groups to the members of sink groups.
 
-    ``pairing``: which members are joined, as for links. ``multicast``: each source sends one stream to all of
-    its sinks; switches copy the stream where routes part. ``count``: number of streams per pair.
+    ``pairing``: which source sends to which sink; ``each``, ``one-to-one`` or ``spread``, as for cables
+    (``[[links]]``). ``multicast``: each source sends one stream to all of its sinks; switches copy the stream
+    where routes part. ``count``: number of streams per pair.
 
     ``produces``: traffic source. ``payload``: useful bytes of each frame. ``rate``: frames per second, as set at
-    the sender. The sender sends the frames of a message at this rate. On average it sends no more than is
-    produced. ``window``: TCP window, the greatest number of unacknowledged bytes. It is the smaller of the
+    the sender. The sender sends the frames of a message at this rate, but on average no more frames than the source
+    produces. ``window``: TCP window, the greatest number of unacknowledged bytes. It is the smaller of the
     sender's and the receiver's socket buffer. ``cores``: number of parallel processes at each end.
     ``options``: options of the dataset, such as ``nagle``.
 

@@ -145,10 +145,10 @@ class Sides(NamedTuple):
     """Curves used in each slot (load interval) and cell (payload interval), as indices into a list of curves.
 
     ``lower`` is the curve of the next lower load, and ``upper`` the curve of the next higher load; −1 means no curve.
-    If there is only a lower curve, its numbers hold for all loads of the slot.  If ``keeps_basis`` is true, these
-    numbers keep the basis (kind of evidence) of the curve.  If it is false, their basis is ``extrapolated`` at every
-    load above that of the curve.  ``keeps_basis`` is true for the curve of unlimited senders in the last slot, and for
-    a curve whose load is not stated.
+    If a slot has only a lower curve, the numbers of this curve hold for all loads of the slot.  ``keeps_basis`` sets
+    their basis (kind of evidence).  If it is true, it is the basis of the curve.  If it is false, it is
+    ``extrapolated`` at every load above that of the curve.  ``keeps_basis`` is true in two cases: for the curve of
+    unlimited senders in the last slot (unlimited load), and for a curve whose load is not stated.
 
     The arrays have the shape (slots, surfaces, cells), or (slots, cells) for a single surface.
     """

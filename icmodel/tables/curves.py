@@ -153,8 +153,8 @@ class Curve:
         gap, the half-width is √(h² + e²), and the shift is √(h² + e²) − h.  At the fraction t of the gap, the shift is
         multiplied by 4·t·(1 − t).
 
-        Low and high must not cross a limit of the metric.  So the shift is at most (√a + √b)² / 4, where a and b are
-        their distances from the limit at both points.
+        Low must not cross the least possible value of the metric, nor high the greatest.  So the shift is at most
+        (√a + √b)² / 4, where a and b are the distances from low (or high) to this limit at the left and right point.
         """
         value, middle = self.ends[VALUE], (self.ends[:, :-1] + self.ends[:, 1:]) / 2
         error = np.zeros(len(value) - 1) if self.between is None else self.between

@@ -471,7 +471,7 @@ class Work(NamedTuple):
     pace: Pace | None = None
 
     def take(self, where: Ints) -> Work:
-        """Select the questions at the given indices: return the application's work for these questions alone."""
+        """Return the application's work for the questions at the given indices alone."""
         pace = None if self.pace is None else self.pace.take(where)
         return Work(self.send_s.take(where), self.recv_s.take(where), pace)
 

@@ -265,14 +265,14 @@ def next_to_break(
     points : iterable of Point
         Rows of one metric.
     breaks_bytes : sequence of int, optional
-        Packet breaks: the greatest payloads [B] before one more packet. By default each curve has one break: on
-        Ethernet its first, otherwise its sharpest step.
+        Packet breaks: the greatest payloads [B] before one more packet. By default one break of each curve is used:
+        on Ethernet the greatest payload of a single packet, otherwise the sharpest step of the metric.
 
     Returns
     -------
     dict
-        Keys of the points next to a break, as `point_key` returns them. The value is a tuple: the parts of the curve's
-        key, the last payload [B] up to the break, and the first payload above it.
+        Mapping from the key of each point next to a break (see `point_key`) to a tuple: the parts of the curve's key,
+        the greatest payload [B] of the curve up to the break, and the least payload above the break.
     """
     found: dict[Key, Key] = {}
     for line, members in group_by_key((curve_key(data, p), p) for p in points).items():
@@ -292,7 +292,7 @@ def next_to_break(
 
 
 def _between(sizes: Sequence[int], at: int) -> Pair | None:
-    """Find the greatest payload up to ``at``, and the least payload above ``at``; None if either is missing."""
+    """Find the two of ``sizes`` around ``at``: the greatest up to ``at``, the least above; None if one is missing."""
     below, above = [s for s in sizes if s <= at], [s for s in sizes if s > at]
     return (below[-1], above[0]) if below and above else None
 

@@ -331,7 +331,7 @@ def used_row(one: UsedRow) -> RowText:
 
 
 def _judged(text: str, found: Prediction) -> Judged:
-    """Judge a prediction by a requirement in words, with the rules of `icmodel.requirement.judge`."""
+    """Judge a prediction by a requirement that is given as a text, with the rules of `icmodel.requirement.judge`."""
     try:
         requirement = parse_requirement(text, tuple(found.metrics))
     except IcmodelError as error:

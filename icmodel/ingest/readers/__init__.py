@@ -100,7 +100,7 @@ def runs_of(source: Source, tool: str | None) -> list[tuple[Reader, Source]]:
         return [(READERS[tool], replace(source, text="\n".join(streams)))]
     if not runs and (failed := _FAILED.search(source.text)):
         raise RecordError(
-            f"the run failed: it says “{failed[0].strip()}” and holds no result; repeat the run"
+            f"the run failed with the message “{failed[0].strip()}”, and the file has no result: repeat the run"
         )
     if not runs and (beginning := shared_beginning(source.text)).strip():
         raise RecordError(

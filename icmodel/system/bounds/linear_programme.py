@@ -258,10 +258,12 @@ class QueueDates:
             yield from self.before.upstream()
 
     def aggregates(self) -> Iterator[tuple[StageNumbers, Callable[[int, float], Terms]]]:
-        """Yield each set of stages whose arrivals a joint arrival curve limits in the linear programme, and a function.
+        """Yield the sets of stages that joint arrival curves limit in the linear programme, each with a function.
 
-        A stage is the packets of some flows at one server. The function returns the terms of a constraint for the bits
-        of the set that arrived by a date (point in time). Its arguments are the date and the terms' factor, 1 or -1.
+        A stage is the packets of some flows at one server. A joint arrival curve limits the arrivals of all stages of
+        its set together. To write this limit as a constraint, call the function with a date (point in time) and a
+        factor, 1 or -1. It returns terms; their sum is the number of bits of the set that arrived by the date, times
+        the factor.
         """
         for link, parts in self.entering.items():
             for hop, numbers in parts.items():

@@ -172,7 +172,8 @@ class Flow:
     Raises
     ------
     BoundsError
-        If the path is empty or names a server twice, or the packets do not fit the burst.
+        If the path is empty or names a server twice, if the shortest packet is longer than the longest, or if the
+        longest packet is longer than the burst of ``arrival``.
     """
 
     name: str

@@ -300,16 +300,16 @@ def _drain_s(
 
     The first part is for ports at their limit without overload, whose buffers may be anywhere between empty and full.
     The second part is for overloaded ports, whose buffers stay full. The reason tells why the times are unknown; it is
-    empty if they are known. A traffic class with a rate of its own drains its queue at the rate that the scheduler
-    leaves to it.
+    empty if they are known. A buffer drains at the rate that the port's scheduler leaves to the stream's traffic class;
+    if the receiving interface is full, at the rate of the port.
 
     Parameters
     ----------
     full : sequence of int
         Indices of the full resources on the path of the stream.
     sender_too : bool
-        Whether to count the sender's own port. If the request is not achieved, the dataset's latency already
-        includes the queue of this port.
+        Whether to count the sender's own port. It does not count if the dataset's latency already includes its
+        queue, as is usual if the stream does not achieve its request.
     """
     drains_s: dict[str, float] = {}
     stay_full = set()

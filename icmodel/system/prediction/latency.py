@@ -113,8 +113,9 @@ def sender_queue_latencies(
 ) -> dict[str, Estimate]:
     """Latencies of a datagram stream that other streams hold back, for metrics that its dataset does not give.
 
-    The sender's queue is at most as full as that of an unlimited sender alone, which gives value and high. It is at
-    least as full as that of the same sender alone at the requested rate, which gives the low.
+    The sender's queue has an upper and a lower limit. It is at most as full as that of an unlimited sender alone; the
+    latencies of such a sender are value and high. It is at least as full as that of the same sender alone at the
+    requested rate; the latencies at this rate are the low.
 
     Parameters
     ----------

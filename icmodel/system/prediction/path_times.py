@@ -46,8 +46,8 @@ class PathTimes:
     frames : int
         Number of frames of a message.
     behind_bytes : float
-        Payload of a message without its first frame [B]. A short last frame takes more time per byte than a full
-        frame, so it counts with more bytes: as many as full frames carry in the same time on the line.
+        Payload of a message without its first frame [B]. Headers make a short last frame take more time per byte
+        than a full frame. So the last frame counts as the bytes that full frames carry in the same time on the line.
     behind_s : float
         Time from the first frame of a message to the last, if they are sent at once: they then follow each other
         without pause on the slowest line.

@@ -133,7 +133,7 @@ class StatedTimes:
         """Latencies of a stream whose devices both state their latency, without other traffic on its path.
 
         If all frames of a message are sent at once, the mean latency is that of the first frame, a full frame.
-        Otherwise it counts all frames of a message, of which the last may be shorter.
+        Otherwise it is the mean over all frames of a message. The last of them may be short, and so take less time.
         """
         shorter = (
             0.0 if self.stream.sent_at_once else (path.last_frame_s - path.least_s) / path.frames
@@ -150,9 +150,10 @@ class StatedTimes:
     def bounded(self, metrics: Mapping[str, Estimate], bound_s: float) -> dict[str, Estimate]:
         """Limit the latencies of a stream to its worst-case bound, ``bound_s``.
 
-        Every value, low and high above the bound is lowered to it. The high of the greatest latency is set to the
-        bound, even if this raises it. If the frames of a message are sent at once, the high of every latency is set
-        to the bound: such frames wait for each other, but the predicted waits at ports count only the first frame.
+        Every value, low and high above the bound is lowered to the bound. The high of the greatest latency is always
+        set to the bound, even if this raises it: one frame may meet the worst case. If several frames of a message are
+        sent at once, the high of every latency is set to the bound. Such frames wait for each other, but the predicted
+        waits at ports count only the first frame.
 
         Parameters
         ----------

@@ -104,8 +104,8 @@ class Throughput:
     def other_shares(self, stream: int) -> tuple[StreamShare, StreamShare]:
         """Return a stream's shares of the resources in two less favourable cases.
 
-        In the first case, all streams of a host wait in one queue. In the second case, they do so too, and all senders
-        send the most that datasets allow.
+        In both cases, if a host limits any of its streams, all streams of the host wait in one queue. In the first
+        case, senders send at the predicted rates. In the second case, they send the most that datasets allow.
         """
         return self.one_queue_shares[stream], self.most_shares[stream]
 

@@ -436,11 +436,11 @@ def _slip_s(at: Arrivals, priority: int, own_s: Floats) -> Floats:
 
     An entry is a stream at a port. ``own_s`` (entries,) is the time from the first to the last packet of the frame.
 
-    The port sends a waiting, less urgent packet if a packet of the frame comes too late to follow the previous one
-    directly. The fraction of such cases is `LATE`. The later packets of the frame then queue and follow one another
-    directly, so this happens at most once per frame. If a less urgent packet was on the wire when the frame began to
-    arrive, the frame's packets queue from the start, and this does not happen. The standard deviation of the wait is
-    assumed equal to its mean.
+    If a packet of the frame comes too late to follow the previous one directly, the port first sends a waiting, less
+    urgent packet. A packet is assumed to come too late in the fraction `LATE` of cases. The later packets of the frame
+    then queue and follow one another directly, so a frame waits at most once in this way. It does not wait in this way
+    if a less urgent packet was on the wire when the frame began to arrive: then its packets queue from the start. The
+    standard deviation of the wait is assumed equal to its mean.
     """
     lower = at.priority < priority
     load = np.bincount(at.port, np.where(lower, at.load, 0.0))[at.port]
