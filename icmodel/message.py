@@ -140,9 +140,9 @@ def sent_at_once(
 
     It is the latency of one frame, plus the time of the remaining bytes at the goodput of an unlimited sender.
 
-    In the benchmark, an unlimited sender may lose packets.  A message is finite, so these packets are assumed to wait
-    in the receiver's socket instead, which holds `SOCKET_PACKETS` packets.  If more packets may have
-    to wait, or if the interval of the goodput reaches down to 0, the result is an estimate without a value.
+    In the benchmark, an unlimited sender may lose packets.  A message is finite, so the packets that would be lost are
+    assumed to wait in the receiver's socket instead, which holds `SOCKET_PACKETS` packets.  If more packets may have
+    to wait, or if the low end of the goodput is 0, the result is an estimate without a value.
 
     Parameters
     ----------

@@ -388,8 +388,8 @@ class TomlFiles:
     def argument(self, name: str, file: SourceFile | None) -> str:
         """Return the argument that names a document in a command line, such as ``imaging`` or ``own.toml``.
 
-        It is the name of ``file``. If ``file`` is None, it is ``name``, the value of the document's key ``name``. Then
-        ``.toml`` is appended, unless a bundled file has this name.
+        For a document that was read from a file, it is the name of ``file``. For other documents (``file`` is None), it
+        is ``name``, the value of the document's key ``name``. If no bundled file has this name, ``.toml`` is appended.
         """
         if file is not None:
             return file.name

@@ -254,7 +254,8 @@ def candidates(settings: Settings, reference_bps: float) -> tuple[Run, ...]:
 def domain(runs: Sequence[Run]) -> tuple[Run, ...]:
     """Return the runs at which the model's errors are judged: on each curve, payloads in geometric steps.
 
-    A curve is a group of the given runs that differ only in the payload. The result covers its range of payloads.
+    A curve is a group of the given runs that differ only in the payload. The steps lead from its least to its greatest
+    payload, so the result may contain payloads that no given run has.
     """
     return tuple(
         replace(curve[0], payload_bytes=size)

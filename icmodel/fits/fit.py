@@ -307,14 +307,15 @@ class Fitter:
         return None if unknown else TheoryPackets(goodput)
 
     def _similar_fit(self, metric: str, over: FittedMetric | None, rows: int) -> Fit | None:
-        """Find the fit of a similar metric: the search for this metric's kernels starts from its kernels.
+        """Find the fit of a similar metric, whose kernels are the start of the search for this metric's kernels.
 
         The similar metric is the first of the metric's kind (`_first_of_kind`), such as the median
         latency.  If the metric is fitted as a multiple of this median (``over``), the similar metric
         is the mean latency.
 
         The result is ``None`` if this metric is itself the similar one.  It is also ``None`` if the
-        similar metric has fewer rows than this metric (``rows``), and fewer than ``MOST_ROWS``.
+        similar metric has too few rows to help: fewer than this metric (``rows``), and fewer than
+        ``MOST_ROWS``.
         """
         first = self._first_of_kind(metric)
         if over is not None:
@@ -636,12 +637,13 @@ class _Rows:
 
 
 def robust_variance(found: ProtocolProcesses, variance: Floats) -> Floats:
-    """Increase the variance (rows,) of outliers: rows with large leave-one-out errors.
+    """Increase the variance (rows,) of outliers: rows whose leave-one-out error e exceeds its deviation σ.
 
-    An error is large if it exceeds its standard deviation.  The spread of a few runs is uncertain,
-    and some runs are disturbed.  So the noise is assumed to have Student's distribution, which gives
-    a row with the error e the weight (ν + 1) / (ν + e²/σ²) (K. L. Lange, R. J. A. Little and
-    J. M. G. Taylor, J. Am. Stat. Assoc. 84, 1989).  A row without a spread keeps the variance 0.
+    The spread of a few runs is uncertain, and some runs are disturbed.  So the noise is assumed to
+    have Student's distribution with ν degrees of freedom.  It gives an outlier the weight
+    (ν + 1) / (ν + e²/σ²) < 1 (K. L. Lange, R. J. A. Little and J. M. G. Taylor, J. Am. Stat.
+    Assoc. 84, 1989), and its noise variance is divided by this weight.  A row without a known spread
+    has the variance 0, and keeps it.
     """
     scores = (found.errors / found.deviations) ** 2
     less_sure = np.maximum((FREEDOM + scores) / (FREEDOM + 1.0), 1.0) - 1.0

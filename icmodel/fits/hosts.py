@@ -47,15 +47,17 @@ class FrameTimes:
     here_s, there_s : array (n,)
         Time on the dataset's hosts, and time on the other hosts [s].
     fastest_s : array (n,)
-        Lower limit of ``there_s`` [s].  If the wire is the limit and no utilisation is known, this is
-        the time per frame on the new wire.  Otherwise it equals ``there_s``.
+        Lower limit of ``there_s`` [s].  If the dataset's wire limits the rate, and the processor
+        utilisation is unknown, the hosts may need less time than was measured: the limit is then the
+        time per frame on the new wire.  Otherwise it equals ``there_s``.
     old, new : Sites
         The sites, with the wire times of the dataset's link (``old``) and of the other link
         (``new``).
     hosts : Hosts
         Line rate and processor clock of the other hosts.
     saturated : Saturated, optional
-        The sender's buffers; ``None`` if they are unknown, or if the wire is not slower.
+        Fill of the sender's buffers on a slower wire than the dataset's; ``None`` if the new wire is
+        not slower, or the protocol's buffers are unknown.
     """
 
     here_s: Floats

@@ -343,6 +343,7 @@ class Refiner:
         """Whether the content of send buffers can be predicted.
 
         It can if the dataset's link is Ethernet and the requested line rate is lower than the dataset's.
+        A sender at full speed then fills its buffers, since the line cannot carry its frames as fast.
         """
         return self.data.interconnect.kind == "ethernet" and self._rate_ratio < 1
 
@@ -390,13 +391,16 @@ class Refiner:
         half: Floats,
         where: Where,
     ) -> Floats:
-        """Correction that makes a fitted goodput curve pass through certain measured rows, (n,).
+        """Correction that moves a fitted goodput curve onto certain measured rows, (n,).
 
-        It is added to the logarithm of the time per frame at each of n payloads.  On a curve at
-        unlimited load, these rows are from runs with a rate limit, and have a goodput above the
-        interval of the fit.  On a curve in overload, these rows are from runs without a rate limit, at
-        the payloads next to overload.  The correction is 0 at other rows, and linear in log payload
-        between rows.
+        It is added to the natural logarithm of the time per frame at each of n payloads.  Which rows
+        count depends on the curve:
+
+        - curve at unlimited load: rows of runs with a rate limit, if their goodput is above the interval
+          of the fit
+        - curve in overload: rows of runs without a rate limit, at the payloads next to overload
+
+        At all other rows, the correction is 0.  Between two rows, it is linear in log payload.
         """
         own = np.searchsorted(payload, curve.payload_bytes)
         loads = [self.data.points[row].load_bps for row in curve.rows.tolist()]

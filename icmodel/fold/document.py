@@ -69,7 +69,11 @@ def dataset_document(
 
 
 def _over(made: Mapping[str, object], about: Mapping[str, object]) -> dict[str, object]:
-    """Merge the user's keys into the generated document of dataset.toml; lists of known limits are joined."""
+    """Merge the user's keys (``about``) into the generated document of dataset.toml (``made``).
+
+    The user's value replaces a generated value. But tables are merged key by key, and in the list ``known_limits``, the
+    generated limits follow those of the user.
+    """
     merged: dict[str, object] = dict(made)
     for key, said in about.items():
         before = merged.get(key)

@@ -371,9 +371,10 @@ class Ranked:
 
     @property
     def least_cores(self) -> int | None:
-        """Least number of cores per host, of those tried, with which the use case has the outcome of this row.
+        """Least tried number of cores per host with which the use case has the outcome of this row.
 
-        It is ``None`` if it is unknown, or if the class of the row is *impossible*.
+        It is ``None`` if no candidate states its cores, or if the row has the class *impossible*: no number of cores
+        helps on this link.
         """
         return None if self.kind == IMPOSSIBLE else self.row.source.least_cores
 

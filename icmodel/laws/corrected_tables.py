@@ -108,7 +108,11 @@ def prepare(data: Dataset, request: TableRequest) -> Prepared:
 def flow_tables(
     compile_: Compiler, best: Curves, unlimited: Curves, loss: Curves
 ) -> dict[str, MetricTable]:
-    """Compile four tables: best goodput, goodput at the unlimited load, and loss at unlimited and at limited loads."""
+    """Compile four tables: two of goodput, and two of loss.
+
+    - goodput: the greatest over all loads (``best``), and that of senders at full speed (``unlimited``)
+    - loss rate: at the unlimited load, and at limited loads
+    """
     lost = with_loads(loss, lambda load: not is_limited(load))
     lost_limited = with_loads(loss, is_limited)
     return {

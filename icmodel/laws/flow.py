@@ -111,13 +111,15 @@ def fair_share(
     """Compute each stream's share of the goodput that a receiver accepts from several senders [b/s], (ends, n).
 
     The axis ``ends`` holds value, low and high for n requests.  The share is max(R − others, R / endpoints).  R is the
-    goodput that the receiver accepts, *others* is the goodput that the other senders request, and *endpoints* is the
-    number of senders.  This is the max-min fair share for one other stream, and for several equal other streams (E2, an
-    erratum of the thesis IC2012).
+    goodput that the receiver accepts, *others* is the sum of the goodputs that the other senders request, and
+    *endpoints* is the number of all senders.  This is the max-min fair share for one other stream, and for several
+    equal other streams (E2, an erratum of the thesis IC2012).
 
-    An overloaded receiver that loses frames does not distinguish senders.  Each share is then proportional to the
-    offered load (assumed).  If the share was measured with that number of senders, the measured share replaces R /
-    endpoints.  If the stream was never measured alone, only measured shares are used.
+    In two cases, another number replaces R / endpoints.  First, an overloaded receiver that loses frames does not
+    distinguish senders: the part of R that is proportional to the stream's offered load (assumed).  Second, if the
+    share was measured with that number of senders: the measured share, also for such a receiver.
+
+    If the stream was never measured alone, R is unknown, and only measured shares are used.
 
     Parameters
     ----------

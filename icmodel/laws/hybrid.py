@@ -257,7 +257,11 @@ class FittedTables:
             shared.draw(request, over, overload=True)
 
     def make_shared(self, request: TableRequest) -> Shared:
-        """Collect the rows and payloads that all tables of a request share; ``request`` must ask for all metrics."""
+        """Collect the rows and payloads that all tables of a request share.
+
+        ``request`` must ask for all metrics (``only=None``), so that requests for different metrics share one cached
+        result.
+        """
         every = self.data.protocols
         found = {name: nearest_rows(self.data, name, request.options) for name in every}
         knots = self.refiner.knots(every, request.options)
@@ -330,7 +334,8 @@ class Shared:
     def overload_rows(self, request: TableRequest) -> list[Row] | None:
         """Select the rows of the requested protocols that were measured in overload (request above capacity).
 
-        The result is ``None`` if any metric of these protocols, other than throughput and loss, has no row in overload.
+        Tables for overload are made of these rows alone, so every metric of the protocols needs such a row. If a metric
+        has none, the result is ``None``. Throughput and loss are exempt, since they follow from the stream's goodput.
         """
         own = of_protocols(self.rows, request.protocols)
         over = measured_in_overload(own, self.refiner)
@@ -345,10 +350,10 @@ class Shared:
         overload: bool = False,
         refiner: Refiner | None = None,
     ) -> Curves:
-        """Redraw each curve of a metric from the metric's fit.
+        """Redraw each measured curve of a metric: compute its points from the fit of the metric.
 
-        If ``overload`` is true, it is the fit of runs in overload.  ``refiner`` computes the points of the curves; by
-        default, it computes them for the requested hosts and link.
+        If ``overload`` is true, the fit of runs in overload is used.  ``refiner`` computes the points; the default
+        refiner does so for the requested hosts and link.
         """
         drawn: dict[Configuration, list[Curve]] = {}
         for key, found in curves.items():

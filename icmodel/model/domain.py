@@ -266,7 +266,8 @@ class Domains:
 class _Limits(NamedTuple):
     """Limits that rules compare with questions: fields of `ProtocolDomain` as arrays.
 
-    An array has one element for each protocol, or one for each question.
+    To check questions, an array has one element for each question: the limit of its protocol. To find the rules that a
+    question could break at all, it has one element for each protocol.
     """
 
     has_cores: Bools

@@ -259,9 +259,9 @@ def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, .
 
 
 def _options(own: object, chosen: tuple[object, ...]) -> tuple[object, ...]:
-    """List the options of a parameter: the value in the system file first, then the others in ``chosen``.
+    """List the options of a parameter: its value in the system file (``own``) first, then the others in ``chosen``.
 
-    The others are sorted by the length of their texts, and texts of the same length alphabetically.
+    The others are sorted as texts: shorter texts first, and texts of equal length alphabetically. So 4 is before 16.
     """
     others = {str(option): option for option in chosen if option != own}
     return (own, *(others[text] for text in sorted(others, key=lambda text: (len(text), text))))

@@ -94,7 +94,9 @@ class TooLate:
 def too_late(system: System) -> tuple[TooLate, ...]:
     """Find the latency requirements that a system cannot meet, whatever options its streams have.
 
-    Each is returned with the port that takes longest to send the messages of a cycle.
+    These are requirements on whole messages of streams whose messages of a cycle are all made at the same time. Such a
+    requirement cannot be met if a port on their paths takes longer than the limit to send these messages, propagation
+    included. It is returned with the port that takes longest.
     """
     found: dict[str, TooLate] = {}
     streams_by_port = system.streams_by_port()

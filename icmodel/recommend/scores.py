@@ -264,13 +264,14 @@ class TableVariants:
                 )
 
     def demands_bps(self, variants: Sequence[Stream]) -> tuple[Floats, Floats]:
-        """Return two goodputs that a stream needs [b/s], each as an array with one element for each variant.
+        """Return two arrays: the least mean goodput of a stream, and its least goodput during a message [b/s].
 
-        The first is the least goodput on average that the requirements demand.
+        Both arrays have one element for each variant. The mean goodput follows from the requirements and from the data
+        that must arrive.
 
-        The second is the least goodput while a message is sent, so that the frames after the first one arrive within
-        the time limit of the message. Without a time limit, it is 0. Streams that send messages at the same time need
-        the sum of their second goodputs.
+        The goodput during a message follows from the time limit of the message: the frames after the first one must
+        arrive within this time. It is 0 for a message of one frame, or without a time limit. If several streams send
+        messages at the same time, their goodputs during a message add up.
         """
         names = (variants[0].name, variants[0].group)
         requirements = [

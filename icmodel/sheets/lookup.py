@@ -316,9 +316,10 @@ def polynomial_rows(found: Lookup, first_surface: Sequence[int]) -> Iterator[tup
 
 
 def _repeated(surfaces: Surfaces, tables: Tables) -> Bools:
-    """Return a mask, true for a payload interval with the same polynomial and basis as the interval before.
+    """Return a mask of the payload intervals that need no cells of their own, as they continue the interval before.
 
-    The shape of the mask is (load intervals, surfaces, payload intervals).
+    Such an interval has the same polynomial as the interval before, and the same basis (kind of evidence). Axes of the
+    mask: load interval, surface, payload interval.
     """
     width = np.diff(tables.axes.knots, append=tables.axes.knots[-1] + 1)
     span = np.diff(tables.floors[:-1], append=2 * tables.floors[-2] + 1)

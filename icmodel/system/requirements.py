@@ -129,9 +129,10 @@ def _check_references(
     numbers: Mapping[str, Derivation],
     mistakes: Mistakes,
 ) -> None:
-    """Add a mistake for each requirement whose limit is a missing number of a stream, such as its period.
+    """Add a mistake for each requirement of the use case whose limit refers to a missing number of a stream.
 
-    The numbers of a stream are missing if use case and system give it different kinds of traffic source.
+    An example is the limit ``picture.period_s``. The number is missing if the system gives the stream another kind of
+    traffic source than the use case does, such as one without a period.
     """
     kinds = {table.name: table.produces.kind for table in document.streams}
     for limit in usecase.requirements:

@@ -229,9 +229,10 @@ def _sizes(possible: list[Packets], mean_bits: float, short: int) -> Sizes:
 def _least_rest_bytes(frame_bytes: int, rest_bytes: int, full_bytes: int) -> int:
     """Size of the smallest packet that can result from merged frames [B].
 
-    Merged frames are cut into full packets and a remainder. The result is the least remainder for any number of
-    merged frames. Numbers up to ``full_bytes`` are tried; for greater numbers the remainders repeat. The last
-    merged frame may end a message, so it may be shorter than the others.
+    The sender merges waiting frames of ``frame_bytes`` each. The last one may be the end of a message, with only
+    ``rest_bytes``. The merged bytes are cut into packets of ``full_bytes`` and a remainder. The result is the least
+    remainder over all counts of merged frames. Counts below ``full_bytes`` are tried, since the remainders of greater
+    counts are the same. If no count leaves a remainder, the result is ``full_bytes``.
     """
     runs = frame_bytes % full_bytes * np.arange(full_bytes, dtype=np.int64)
     rests = np.concatenate((runs, runs + rest_bytes)) % full_bytes

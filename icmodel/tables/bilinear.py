@@ -356,8 +356,8 @@ def _around_one(terms: Floats) -> Floats:
     """Polynomial terms at load 0 of a ratio that approaches 1 as the load approaches 0 (rule ``one``).
 
     ``terms`` are the polynomial terms at the lowest measured load.  At load 0, the value is 1, and low and high have
-    the same distances from it as at the lowest load.  If the low in ``terms`` is lower, or the high is higher, it is
-    used instead.
+    the same distances from it as in ``terms``.  But the interval at load 0 also covers that of ``terms``: if its low is
+    lower, or its high is higher, it is kept.
     """
     found: Floats = terms - terms[:, [VALUE]]
     found[0] += 1.0

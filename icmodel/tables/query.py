@@ -353,10 +353,11 @@ class TableQuery:
     # --- places -------------------------------------------------------------------------------
 
     def _start(self, metrics: tuple[str, ...]) -> Ints:
-        """Index of each request's payload interval (cell) within a table: an array (patterns, 1, n).
+        """Index of each request's payload interval (cell), counted within a table: an array (patterns, 1, n).
 
-        The arrays of all tables are joined.  To get the index in a joint array, add the table's ``Chosen.offset``.
-        Tables with equal indices share a row of the result (a pattern); ``Chosen.pattern`` is the row of each table.
+        The cells of all tables lie one after another in joint arrays.  A cell's index there is the index in the result
+        plus ``Chosen.offset`` of its table.  Tables with equal indices share one row of the result (a pattern);
+        ``Chosen.pattern`` gives the row of each table.
         """
         if metrics not in self._starts:
             first = self._of_configuration(self.tables.chosen(metrics).first_cell)

@@ -279,9 +279,9 @@ class Chosen(NamedTuple):
     limits : array (2, tables, protocols)
         Least and greatest possible value of each table's metric, along the first axis.
     first_cell : array (patterns, configurations)
-        Index of the first payload interval (cell) of each configuration in the joint arrays of all tables, minus the
-        table's ``offset``.  Tables with equal indices share one row (a pattern), such as those of metrics that were
-        measured in the same configurations.
+        Index of the first payload interval (cell) of each configuration, counted within its table.  The cells of all
+        tables lie one after another in joint arrays; add ``offset`` to get the index there.  Tables with equal indices
+        share one row (a pattern), such as those of metrics that were measured in the same configurations.
     pattern : array (tables,)
         Index of each table's row in ``first_cell``.
     offset : array (tables, 1, 1)

@@ -103,9 +103,9 @@ class Wire:
     def lone_frame_s(self, payload_bytes: Floats) -> Floats:
         """Least time [s] from the first to the last bit of a lone frame, for each payload [B].
 
-        The gap behind the last packet is not included.  If a token bucket limits the link, the bytes within its burst
-        take no time (traffic with burst σ and rate ρ: R. L. Cruz, A calculus for network delay, IEEE Trans. Information
-        Theory 37, 1991).
+        The gap behind the last packet is not included.  If a token bucket limits the link, a full bucket passes the
+        bytes of its burst at once.  So the time of these bytes is subtracted (traffic with burst σ and rate ρ:
+        R. L. Cruz, A calculus for network delay, IEEE Trans. Information Theory 37, 1991).
         """
         rate, framing = self.link.line_rate_bps, self.framing
         if rate is None or framing is None:

@@ -157,8 +157,8 @@ def payload_array(payload_bytes: ArrayLike, limit: int | None, carrier: str) -> 
         return np.zeros(payload.shape, dtype=np.int64)
     if payload.dtype.kind not in "iu":
         raise ScenarioError(
-            f"payload_bytes must be whole numbers from 1 to {limit or LARGEST_PAYLOAD_BYTES}, not "
-            f"{payload.dtype}"
+            f"payload_bytes has the type {payload.dtype}: give whole numbers from 1 to "
+            f"{limit or LARGEST_PAYLOAD_BYTES}"
         )
     if payload.min() < 1:
         raise ScenarioError(

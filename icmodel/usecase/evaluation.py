@@ -357,10 +357,11 @@ class _CandidatePrediction:
     def as_produced(
         self, prediction: Prediction, stream: str
     ) -> tuple[Prediction, tuple[str, ...]]:
-        """Limit the predicted goodput of a stream to the goodput that it produces; also return a note on this, if any.
+        """Limit the predicted goodput of a stream to the goodput that it produces; also return notes on this.
 
-        If the candidate states a frame rate that could carry more than the stream produces, the note says so.
-        Predictions for streams of samples are not limited: they hold while the samples are sent, not on average.
+        There is a note only if the candidate states a frame rate that could carry more than the stream produces.
+        Predictions for streams of samples are not limited: their goodput is that while samples are sent, which may
+        exceed the goodput produced on average.
         """
         produced = needed_goodput(stream, self.derived)
         asked_bps = prediction.scenario.requested_goodput_bps

@@ -149,9 +149,10 @@ def interfaces(
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Streams with the same name at one device: their number, and the size of a single one of them.
+    """Streams of one name at one device; all have the same size.
 
-    The size is the fraction of an interface that the stream needs, or its goodput [b/s] if the fraction is unknown.
+    ``number`` is how many they are. ``size`` is the fraction of an interface that a single stream needs. If this
+    fraction is unknown, ``size`` is the goodput of a single stream [b/s].
     """
 
     stream: str

@@ -235,9 +235,10 @@ def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
 
 
 def sum_derivation(finding: Finding) -> Derivation | None:
-    """Return the sum that a requirement on a device limits, for the report: a metric summed over the device's streams.
+    """Return the calculation of a sum for the report, such as ``4 × 12 %`` for the CPU load of four equal streams.
 
-    The result also has the calculation as text, such as ``4 × 12 %``. It is ``None`` if the metric has no estimate.
+    It belongs to a requirement that limits a metric of a device, summed over the streams there. It is ``None`` if the
+    metric has no estimate.
     """
     estimate, metric = finding.verdict.estimate, finding.verdict.requirement.metric
     if estimate.absent:
@@ -455,9 +456,12 @@ def share_bps(alone_bps: float, endpoints: int, others_bps: float) -> float:
 def estimate_for(metric: str, known: StreamBounds) -> Estimate:
     """Return the estimate with which a requirement on a metric is judged.
 
-    This is the predicted metric, if there is one. Otherwise, a goodput is the interval from 0 to theory's maximum. A
-    latency is estimated by half a round trip. If the round trip is unknown too, it is an interval between bounds,
-    such as theory's minimum and a higher quantile.
+    This is the predicted metric, if there is one. If there is none, it depends on the metric:
+
+    - goodput: the interval from 0 to theory's maximum
+    - latency: half of the predicted round trip; if that is unknown too, an interval between bounds, such as theory's
+      minimum and a higher predicted quantile
+    - others: no estimate
     """
     own = known.metrics.get(metric)
     if own is not None and not math.isnan(own.low):

@@ -268,11 +268,11 @@ class PathAggregate:
 
     @cached_property
     def stages_of_interest(self) -> StageNumbers:
-        """Numbers of the stages of this aggregate, if it delays no other flows in the worst case; otherwise empty.
+        """Numbers of the stages to leave out when the arrival curves of other flows are computed; may be empty.
 
         A stage is the packets of some flows at one server; its number identifies it in the network. If no server on the
-        path serves packets in order of arrival, all other flows go first in the worst case of this aggregate. The
-        arrival curves of the other flows are then computed without these stages.
+        path serves packets in order of arrival, all other flows go first in the worst case of this aggregate (flows
+        with the same path). Then it delays no other flow, and its own stages are left out. Otherwise the set is empty.
         """
         orderless = not any(queue.server.is_fifo for queue in self.queues)
         return frozenset().union(*self.own_stages) if orderless else frozenset()

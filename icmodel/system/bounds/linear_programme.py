@@ -204,9 +204,10 @@ class QueueDates:
         Dates at the output. The first date belongs to the packet of interest; the last date is the
         earliest.
     fifo, starts
-        Output date -> input date. ``fifo`` has the arrival of the bits that depart at the output date.
-        ``starts`` has the start of the busy period in which these bits depart. If the programme would become too
-        large, only the first and the last output date have a start; see `MOST_DATES`.
+        Two mappings: output date -> input date. In ``fifo``, the input date is the arrival of the bits that depart
+        at the output date. In ``starts``, it is the start of the busy period in which these bits depart. If the
+        linear programme would become too large, ``starts`` has only the first and the last output date; see
+        `MOST_DATES`.
     order
         Pairs of dates at the input; the first date of a pair is never before the second.
     parts

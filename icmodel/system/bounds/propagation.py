@@ -64,8 +64,9 @@ class Propagation:
     def backlog_bits(self, name: str) -> float:
         """Backlog bound of a server [b]: the most bits that wait; a packet counts whole until its last bit is sent.
 
-        The bound is the sum of the bounds of the server's queues. If the line never idles while packets wait, another
-        bound holds: the backlog of all queues served as one, plus one longest packet. The smaller bound is returned.
+        It is the sum of the bounds of the server's queues. If the server has several queues, and its line never idles
+        while packets wait, a second bound holds: the backlog of all queues served as one, plus one longest packet. Then
+        the smaller of the two is returned.
         """
         server, queues = self.network.servers[name], self.queues[name].values()
         sum_bits = math.fsum(queue.backlog_bits for queue in queues)
@@ -246,11 +247,11 @@ class Queue:
 
     @cached_property
     def longest_waits(self) -> list[list[tuple[float, float]]]:
-        """Points of the arrival curve with long waits, as pairs: a time [s], and the bits that arrive within it [b].
+        """Points of the arrival curve whose last bit waits long: one list of points for each service curve.
 
-        There is one list for each service curve. The first point is the burst, at 0 s. If the service curve has one
-        piece, a second point follows: the breakpoint of the arrival curve whose last bit waits longest. The longest
-        wait in the queue is at least the wait at each of these points.
+        A point is a pair: a time [s], and the bits that arrive within this time [b]. The first point of each list is
+        the burst, at 0 s. If the service curve has a single piece, a second point follows: the breakpoint whose last
+        bit waits longest. The wait at a point is a lower limit of the longest wait in the queue.
         """
         points = self.arrival.breakpoints()
         return [

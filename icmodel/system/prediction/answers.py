@@ -228,8 +228,9 @@ class StreamQuestions:
     def gaps(self, system: System) -> Iterator[str]:
         """Yield a sentence for each reason why streams have no dataset, such as ``camera, sensor: no dataset answers``.
 
-        The names before the colon are those of the streams' ``[[streams]]`` tables in the system file. If theory does
-        not know the protocol of such streams, it assumes packets of TCP, and another sentence says so.
+        The names before the colon are those of the streams' ``[[streams]]`` tables in the system file. Streams without
+        a dataset are predicted by theory alone. If theory does not know the protocol of such a stream on Ethernet, it
+        assumes packets of TCP, and another sentence says so.
         """
         streams = list(system.streams.values())
         reasons = [(why, streams[k].group) for k, why in self.unanswered.items()]

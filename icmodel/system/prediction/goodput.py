@@ -208,8 +208,8 @@ def shared_goodput(goodput: Estimate, share: StreamShare, most_bps: float = math
     goodput : Estimate
         Goodput while the other streams send, from the dataset [b/s].
     most_bps : float
-        Greatest goodput of the stream alone, at its requested rate [b/s] (high end of its interval). Beside other
-        streams, the high end of the result does not exceed it.
+        High end of the stream's goodput alone (without other streams), at its requested rate [b/s]. It limits the
+        high end of the result, since no stream gets more while others send than alone.
     """
     limited = share.limited_at is not None and share.rate_bps < goodput.value * (1 - SAME)
     least_bps = SPREAD[0] * share.fair_bps
@@ -279,10 +279,10 @@ def in_whole_frames(goodput: Estimate, share: StreamShare) -> Estimate:
 
 
 def with_other_shares(goodput: Estimate, others: Iterable[Estimate]) -> Estimate:
-    """Lower the low end of a stream's goodput, if the low end is lower in one of two other cases.
+    """Lower the low end of a stream's goodput to that of two less favourable cases, if one of these is lower.
 
-    ``others`` has the goodput of the same stream in these cases. In one case, all streams send as much as their
-    datasets allow. In the other case, all streams of a host wait in one queue.
+    ``others`` has the goodput of the same stream in these cases: all streams send as much as their datasets allow, or
+    all streams of a host wait in one queue.
     """
     low = min((one.low for one in others if not one.absent), default=math.inf)
     if goodput.absent or not low < goodput.low * (1 - SAME):
@@ -371,7 +371,10 @@ def slowed(goodput: Estimate, port: str | None) -> Estimate:
 
 
 def loss_by_theory(loss: BufferLoss, why: str) -> Estimate:
-    """Loss rate of a stream without a dataset: at least the loss of full buffers, at most 1, as hosts may lose more."""
+    """Loss rate of a stream without a dataset: the loss in full buffers of switches, with 1 as the high.
+
+    The high is 1 since no dataset says how much the hosts lose too.
+    """
     why = f"{why}; the buffer of {loss.at} drops this part, and hosts may lose more"
     return Estimate(loss.value, loss.low, 1.0, "assumed", why, ("theory", "assumed"))
 
@@ -420,10 +423,11 @@ def proportional_rates(
     share: StreamShare,
     requested_bps: float,
 ) -> dict[str, Estimate]:
-    """Scale the rates and CPU times of a stream in proportion to the data that it sends and receives (assumed).
+    """Reduce the rates and CPU times of a stream from its dataset, if it sends or receives less in the system.
 
-    The receiver's work is proportional to the data that arrive, the sender's work to the data that are sent. A stream
-    without back-pressure sends its whole request, even if part of it is lost.
+    Numbers of the receiver are scaled in proportion to the data that arrive, and numbers of the sender in proportion to
+    the data that are sent (assumed). With back-pressure, the sender slows down to the data that arrive. Without it, the
+    sender sends its whole request, even if part of it is lost.
     """
     metrics = dict(dataset_metrics)
     dataset_goodput, sent = (

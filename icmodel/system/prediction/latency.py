@@ -177,7 +177,8 @@ def congested_latency(latency: Estimate, ratios: Sequence[float], together: int 
     latency : Estimate
         Latency of the stream alone at an unlimited rate [s].
     ratios : sequence of three floats
-        Goodput of the stream alone, divided by the goodput it gets, for value, low and high of the latency.
+        Goodput of the stream alone, divided by the goodput that it gets. The three ratios belong to the value, the
+        low and the high of the result.
     together : int
         Number of TCP streams that fill the port together (n).
     """
@@ -273,9 +274,9 @@ def message_times(
 def _message_time(stream: Stream, frame: Estimate, goodput: Estimate, path: PathTimes) -> Estimate:
     """Latency of a whole message, derived from the latency of its last frame and the stream's goodput.
 
-    ``frame`` is the latency of the message's last frame. If it has no upper limit, neither has the result. In this
-    case, value and low end of the result are those of the last frame, plus the least time to transfer the frames before
-    it.
+    ``frame`` is the latency of the message's last frame. If its high is infinite, that of the result is infinite too.
+    Then value and low of the result are those of ``frame`` plus the least time to transfer the frames before the last
+    one.
     """
     if paced_s := path.spaced_s(stream):
         value, low, high = (end + paced_s for end in frame.ends)

@@ -298,11 +298,12 @@ class _Columns:
         return np.asarray(np.minimum(self.bucket_bits, packets.sum_bits) / self.rate_bps)
 
     def shaped_s(self, packets: _Sizes) -> Floats:
-        """Delay of the last of the packets at a credit-based shaper, counted from its arrival [s]; 0 at other ports.
+        """Delay of the last packet of a frame or message at a credit-based shaper [s]; 0 at other ports.
 
-        The shaper sends the last packet when the credit has grown for all packets before it. The delay is this time
-        minus the time until the last packet has arrived, at least 0. Packets arrive at the rate of the slowest line or
-        shaper before the port. A last packet that is shorter than the others arrives earlier, so it waits longer.
+        The delay counts from the arrival of this packet until the shaper sends it. The packets arrive back to back, at
+        the rate of the slowest line or shaper before the port. The shaper sends the last one as soon as the credit for
+        all packets before it has grown. If this is earlier than its arrival, the delay is 0. A last packet that is
+        shorter than the others has arrived earlier, so it waits longer.
         """
         arrival_bps = np.minimum(self.arrival_bps, self.line_bps)
         credit_s = (packets.sum_bits - packets.last_bits) / self.slope_bps
@@ -394,9 +395,10 @@ class _Waits(NamedTuple):
     mean_s, variance_s2 : arrays
         Mean [s] and variance [s²] of the wait.
     meanwhile_s : array
-        Time in which the port sends other streams while the packets of the stream's own frame arrive [s].
+        Time that the port spends on packets of other streams between the arrivals of the first and the last packet
+        of the stream's frame [s].
     bucket_s : array
-        Part of the mean for which an empty token bucket delays the packets [s].
+        Delay of the packets by an empty token bucket [s]; a part of ``mean_s``.
     """
 
     mean_s: Floats

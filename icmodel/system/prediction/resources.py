@@ -104,13 +104,15 @@ class SharedResources:
     def with_faster_hosts(self, ratios: Floats, send_ratios: Floats) -> SharedResources:
         """Copy the resources with faster hosts: the best case for senders.
 
-        Each stream uses less of the hosts' capacity per bit, and receiving takes no processor time.
+        Each stream uses less of the hosts' capacity per bit. Receiving takes no processor time, as if processors
+        served senders first.
 
         Parameters
         ----------
-        ratios, send_ratios : arrays (streams,)
-            For each stream, the factor (at most 1) by which its use of hosts is multiplied, and a further factor for
-            its use of the sender.
+        ratios : array (streams,)
+            Factor (at most 1) by which each stream's use of both hosts is multiplied.
+        send_ratios : array (streams,)
+            Further factor (at most 1) for its use of the sender's host.
         """
         kinds = np.array([key.kind != PORT for key in self.keys] + [False])
         factors = np.where(kinds[self.flows.path], ratios[:, None], 1.0)
@@ -415,9 +417,10 @@ def gate_limit(system: System, packets: Packing, stream: Stream) -> tuple[float,
 
 
 def core_time_ratios(system: System) -> Floats:
-    """Least core time of each stream's sender, as a fraction of its greatest core time; array (streams,).
+    """Least core time per bit at each stream's sender, divided by the greatest; array (streams,), from 0 to 1.
 
-    Application work is included. The ratio is 1 if the sender states neither core time nor application work.
+    Devices may state core time (the time that a core spends on the data) and application work, which is added to it. If
+    the sender states neither, the ratio is 1.
     """
     times = [
         stream.core_time_per_bit_s(system.devices[stream.source], "send")

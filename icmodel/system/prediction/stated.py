@@ -80,10 +80,10 @@ class StatedTimes:
         return " and ".join(texts)
 
     def value_s(self, metric: str) -> float:
-        """Stated time that is added to the value of a latency metric [s].
+        """Time to add to the value of a latency metric [s], for the latencies that source and sink state.
 
-        It is the least stated time for the metrics in `LEAST`, the middle between least and greatest for those in
-        `MIDDLE`, and the greatest for all others.
+        A device states its least and its greatest latency. The least is added to metrics in `LEAST` (the minimum). The
+        middle between least and greatest is added to metrics in `MIDDLE` (mean and median), the greatest to all others.
         """
         if metric in LEAST:
             return self.least_s

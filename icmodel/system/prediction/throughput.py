@@ -254,16 +254,17 @@ def _others(
     capacity_bps: Floats,
     requested_bps: Floats,
 ) -> dict[str, Floats]:
-    """For each stream, describe the other streams to the dataset: by two parameters of a question, arrays (streams,).
+    """Describe the streams that compete with each stream, by two parameters for its dataset; arrays (streams,).
 
-    ``endpoints`` is the number of senders that share a resource with the stream, itself included.
-    ``other_goodput_bps`` is the goodput of the other senders:
+    Both parameters describe one resource: the one that limits the stream, otherwise the busiest that it shares.
+    ``endpoints`` is the number of senders there, the stream itself included. ``other_goodput_bps`` is the goodput of
+    the other senders:
 
-    - If a resource limits the stream: the goodput that the stream has alone, minus its share of the resource.
-    - If no resource limits it: the goodput of the others at its busiest resource, but at most the capacity that remains
-      beside its request.
-    - If streams without back-pressure overload a receiver: the goodput that the others offer, since the dataset's
-      answer includes the loss of all streams.
+    - The resource limits the stream: the goodput that the stream would have alone, minus its share of the resource.
+    - It does not limit the stream: the goodput of the others there, but at most the goodput that the stream would have
+      alone, minus its request. So the request still fits beside the others in the dataset's answer.
+    - The resource is a receiver overloaded by streams without back-pressure: the goodput that the others offer, since
+      the dataset's answer includes the loss of all streams.
 
     A sink that states its latency receives all frames that come. So if no resource limits a stream to such a sink, the
     parameters describe no other streams: one sender, and 0 b/s.

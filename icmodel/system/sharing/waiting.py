@@ -248,11 +248,12 @@ class _Encounters:
 def _encounters(
     at: Arrivals, counted: Bools, of: Ints, nodes: tuple[Floats, Floats]
 ) -> _Encounters:
-    """Sum the loads and bursts of other streams at the same port, for each given entry (stream at a port).
+    """Sum over the streams that a stream meets at a port, for each given entry (stream at a port).
 
-    ``of`` has the indices of the given entries. ``counted`` is a boolean mask of the streams that count; streams of
-    the entry's own source never count. Some fields of the result are integrals, evaluated by Gaussian quadrature.
-    ``nodes`` has the quadrature points and weights of each port, two arrays (ports, points).
+    ``of`` has the indices of the given entries. ``counted`` is a boolean mask over all entries: those that may be in
+    the sums. A sum never includes streams from the source of the given entry. Some fields of the result are integrals,
+    evaluated by Gaussian quadrature. ``nodes`` has the quadrature points and weights of each port, two arrays (ports,
+    points).
     """
     t, weight = (of_port[at.port] for of_port in nodes)
     load = np.where(counted, at.load, 0.0)
