@@ -374,10 +374,11 @@ class Noise:
     """Scatter of one metric between repeated runs, which limits how well a run can be predicted.
 
     - ``rows``: number of rows with at least two runs; the other values are medians over these rows
-    - ``run``: standard deviation of a single run, std
-    - ``mean``: standard deviation of the mean of a row's n runs, std / √n
+    - ``run``: standard deviation (std) of a single run
+    - ``mean``: std / √n, the standard deviation of the mean of a row's n runs
 
-    If runs are normally distributed, even a perfect model misses a run by 0.67 times ``run`` (median).
+    ``run`` and ``mean`` are relative to the row's value, or absolute if the metric is a ratio. If runs are normally
+    distributed, every second run deviates by more than 0.67 times ``run`` even from a perfect prediction.
     """
 
     rows: int

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class Explanation:
     """Explanation of a prediction: terms of the mean latency, bounds of the goodput, and the bottleneck.
 
-    The sum of ``latency_terms`` [s] is the mean latency.  The least of ``goodput_bounds`` [b/s] is the goodput; only
-    in the variant ``appendix-h``, the goodput may exceed it.
+    The sum of ``latency_terms`` [s] is the mean latency.  The least of ``goodput_bounds`` [b/s] is the goodput.  Only
+    the variant ``appendix-h`` may predict a goodput above the least bound.
     """
 
     latency_terms: Mapping[str, float]

@@ -230,8 +230,8 @@ class Fitter:
         few rows.
     flowing : callable
         Function that returns a copy of sites (points of payload, load and labels) with their
-        throughput, given a metric's name and the sites.  The throughput stays unknown where it
-        would be nearly the metric itself.
+        throughput, given a metric's name and the sites.  The throughput stays unknown at sites
+        where it nearly equals the metric, since a metric must not be predicted from itself.
     constants : Constants
         Constants of every fit.
     """

@@ -586,11 +586,11 @@ def slip_of(ratio: float, metric_family: str) -> Slip | None:
 
 
 def is_rare_trip(metric: str, ratio: float) -> bool:
-    """Whether a latency that is wrong by a factor of 2 is not explained by confusing half and whole round trips.
+    """Whether a latency deviates by a factor of 2 in the direction that no usual mistake explains.
 
-    This confusion is the usual mistake. It makes a latency labelled as one-way or as half a round trip too long, and
-    one labelled as a whole round trip too short. True is returned for the opposite deviation. ``ratio`` is the latency
-    divided by the expected latency.
+    The usual mistake confuses half and whole round trips. It makes a latency labelled as one-way or as half a round
+    trip too long, and a latency labelled as a whole round trip too short. So the result is true for a half that is too
+    short, and for a whole that is too long. ``ratio`` is the latency divided by the expected latency.
     """
     return (ratio > 1) is not _is_half(metric)
 

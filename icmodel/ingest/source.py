@@ -336,11 +336,12 @@ def plain(text: str) -> list[str]:
 
 
 def named_apart(text: str) -> list[str]:
-    """Remove the prefixes that a log collector added to the lines; return texts cleaned by `plain`.
+    """Remove the prefixes that a log collector added to the lines; return the texts, cleaned by `plain`.
 
-    If most lines begin with a name and a colon, the name is the source of the line (such as a pod or host), and the
-    result has one text for each source. Otherwise the beginning that all lines share is removed. If they share no
-    beginning, the result is an empty list.
+    - If most lines begin with a name and a colon, the name is the source of the line, such as a pod or host. The
+      result has one text for each source, without the names.
+    - Otherwise, if all lines begin alike, the result is the text without this beginning.
+    - Otherwise there is nothing to remove, and the result is an empty list.
     """
     lines = text.split("\n")
     filled = [line for line in lines if line.strip()]

@@ -4,11 +4,12 @@ Each link is a row of the comparison. The sources of a link are the datasets mea
 dataset predicts every required goodput, ``hybrid`` extrapolates from the nearest line rate of the same kind and
 protocol. A link that theory refutes is not extrapolated. If no dataset can answer, theory is the only source.
 
-The verdict of a row is *met* if one dataset meets all requirements. It is *not met* only if all sources fail, or if
-theory refutes the link. Among sources with equal verdicts, the one with the strongest kind of evidence decides.
+If a requirement exceeds a bound of theory, no host can meet the requirement on that wire: theory refutes the link, and
+its verdict is *not met*. Otherwise, the verdict is *met* if one dataset meets all requirements, and *not met* only if
+all sources fail. Among sources with equal verdicts, the one with the strongest kind of evidence decides.
 
-If a requirement exceeds a bound of theory, no host can meet the requirement on that wire. Ethernet is assumed to have
-jumbo frames (MTU 9000), so that a refutation also holds for smaller packets.
+For the bounds of theory, Ethernet is assumed to have jumbo frames (MTU 9000), so that a refutation also holds for
+smaller packets.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ class Source:
     result : CandidateResult
         Result of the best candidate.
     least_cores : int, optional
-        Least core count among the tried candidates that have the outcome of ``result``. It is ``None`` for the outcome
-        *not met*, for theory, and if no candidate has a core count.
+        Least core count with which a tried candidate has the outcome of ``result``. It is ``None`` for the outcome *not
+        met*, since no tried core count suffices, for theory, and if no candidate has a core count.
     """
 
     ground: str
@@ -470,7 +470,10 @@ def class_of(row: Row) -> str:
 
 
 def _goodputs(source: Source) -> list[Finding]:
-    """Return how a source (a dataset, or theory) judges the requirements on goodput; limits of 0 are left out."""
+    """Return the judged requirements on goodput of a source (a dataset, or theory).
+
+    Requirements with a limit of 0 are left out, since the callers divide by the limit.
+    """
     return [
         finding
         for finding in source.result.findings

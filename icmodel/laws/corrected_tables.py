@@ -126,8 +126,8 @@ def flow_tables(
 def without_switched(curves: Curves, protocol: str) -> Curves:
     """Drop a protocol's curves measured with a switch, if it has curves without a switch at the same core count.
 
-    It is used for the receiver's CPU time of UDP, so that a switch does not change this time.  In IC2012, a switch
-    changes only the sender's CPU time (§7.1.3, §6.5.1.3; E7 in the list of errata).
+    The remaining curves give the receiver's CPU time of UDP, so that a switch does not change this time.  In the thesis
+    IC2012, a switch changes only the sender's CPU time (§7.1.3, §6.5.1.3; E7 in the list of errata).
     """
     direct = {key[:2] for key in curves if key.switches == 0}
     return {
@@ -265,7 +265,7 @@ def packets_per_s(
 
 
 def _of_known(query: TableQuery, metrics: Sequence[str], flow: Flow, all_at_limit: bool) -> Floats:
-    """Compute packets per second, like :func:`packets_per_s`; every request needs measured rows."""
+    """Compute packets per second, like :func:`packets_per_s`, for requests that all have a value in a table."""
     q, tables = query.q, [MULTIPLE + metric for metric in metrics]
     own, least, bits = q.frames.packets, q.frames.least_packets, 8 * q.payload_bytes
     # A lossy sender is limited only by its own capacity.  Any other sender is also limited by its share.

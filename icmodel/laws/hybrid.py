@@ -492,9 +492,9 @@ def overload_answers(query: TableQuery, flow: Flow, wanted: Collection[str]) -> 
 def cpu_time(query: TableQuery, metrics: Sequence[str], load: Load, flow: Flow) -> Floats:
     """Compute the processing time of the host's cores at the measured core count, (metrics, ends, n).
 
-    The axis `ends` holds value, low and high.  Above the highest measured load, value and low grow in proportion to the
-    load, up to the value and low measured at unlimited load.  At such loads, the high is the high measured at unlimited
-    load (E15, an erratum of the thesis IC2012).
+    The axis `ends` holds value, low and high.  Requests above the highest measured limited load are treated as follows
+    (E15, an erratum of the thesis IC2012).  Value and low grow in proportion to the load, but at most to those measured
+    at unlimited load.  The high is at least that measured at unlimited load.
     """
     value, top_load = query.all(metrics, load), query.top_load(metrics)
     request, top = query.q.requested_goodput_bps, fast_where(top_load == 0, np.inf, top_load)

@@ -96,8 +96,8 @@ def split(
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Sort the wanted metrics into three groups: other metrics (such as latencies), processing times, utilisations.
 
-    Metrics without a table are left out.  If the bottleneck is wanted, the third group contains the sender's
-    utilisation.
+    Metrics without a table are left out.  If the bottleneck is wanted, the third group also contains the sender's
+    utilisation, which is needed to determine the bottleneck.
     """
     utilisations = tuple(
         name

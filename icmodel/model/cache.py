@@ -93,7 +93,7 @@ class TableCache:
         Raises
         ------
         OutOfDomain
-            If the dataset does not have an option.
+            If the dataset does not have one of the given ``options``.
         """
         try:
             rows = self.law.rows(protocol, options)

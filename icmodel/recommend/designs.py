@@ -163,8 +163,9 @@ def search_space(file: OpenSystem, models: Models, most: int = MOST_DESIGNS) -> 
     Parameters
     ----------
     most : int
-        Greatest number of scored designs. If there are more, dominated designs and designs far from the file are left
-        out.
+        Greatest number of scored designs. If there are more, two kinds are left out: designs with a variant (choices
+        for one table of streams) that another variant of the table dominates, and designs with many differences from
+        the file.
 
     Raises
     ------

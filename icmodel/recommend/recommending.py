@@ -194,7 +194,7 @@ def checker(models: Models) -> Callable[[Question], Checked | None]:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """Predictor of designs in full, which keeps the predictions of a search for reuse.
+    """Full predictions of the designs of one search: made on demand, and kept for reuse.
 
     Parameters
     ----------

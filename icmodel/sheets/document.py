@@ -213,9 +213,10 @@ def parts_row(place: Place, found: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 
 def _named(place: Place, found: Mapping[str, Any]) -> tuple[str, str]:
-    """Return two cells of a verdict: its place, and the name of its requirement.
+    """Return the two cells that name a verdict ``found`` in a JSON document: its place, and its requirement.
 
-    The place is the path of keys in the document, without the last key, then the stream or device: ``a / b / stream``.
+    The place consists of the keys on the path to the verdict, without the last one, and of the verdict's stream or
+    device. They are joined by slashes, such as ``a / b / stream``.
     """
     of = [str(found[key]) for key in ("stream", "device", "where") if found.get(key)]
     return " / ".join([*place[:-1], *dict.fromkeys(of)]), str(found["requirement"].get("name", ""))

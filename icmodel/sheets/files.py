@@ -387,7 +387,7 @@ class Area:
     unplaced: int = 0
 
     def add(self, piece: bytes, place: Path) -> None:
-        """Enlarge the area by the cell references, such as ``B7``, in a piece of the sheet's XML.
+        """Enlarge the area so that it contains the cells, such as ``B7``, that a piece of the sheet's XML names.
 
         Raises
         ------

@@ -500,8 +500,8 @@ def stream_pairs(first: tuple[str, ...], second: tuple[str, ...], pairing: str |
     Raises
     ------
     NetworkError
-        If both groups have several members, but no pairing is stated. If the pairing does not fit the group
-        sizes. If it pairs a member with itself.
+        If both groups have several members, but no pairing is stated; or if the pairing does not fit the group sizes,
+        or pairs a member with itself.
     """
     if first == second and pairing == "each":
         check_count(len(first) * (len(first) - 1), "pairs of one group")

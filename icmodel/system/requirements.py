@@ -34,9 +34,10 @@ NOTHING: Derivations = FrozenMapping({})
 def derive_for_system(usecase: UseCase, document: SystemDocument) -> Derivations:
     """Derive the numbers of a use case, such as the goodput of a stream, from the streams of a system.
 
-    If a stream of the use case has no stream of the same name in the system, its numbers follow from the use case.
-    If use case and system give a stream different kinds of traffic source, such as pictures and bursts, the numbers
-    of this stream are left out. `stream_requirements` then adds a mistake for each limit that names such a number.
+    If a stream of the use case has no stream of the same name in the system, its numbers follow from the use case
+    alone. If use case and system give a stream different kinds of traffic source, such as pictures and bursts, the
+    numbers of this stream are left out. `stream_requirements` then adds a mistake for each limit that names such a
+    number.
     """
     tables = {table.name: table for table in document.streams}
     updated = {

@@ -168,9 +168,10 @@ def _choose_curves(
     The indices of these curves are written to ``sides``:
 
     - in the last slot, for unlimited requests: the curve of unlimited senders
-    - in every other slot: the curves of the next lower and of the next higher limited load
-    - in a cell without a curve at a limited load: the curve whose load is not stated; if there is none, that of
-      unlimited senders, marked ``extrapolated`` for limited requests
+    - in every other slot: two curves, of the nearest limited load below the slot and of the nearest above it
+    - in a cell without a curve at a limited load, instead of these two: the curve whose load is not stated. Without
+      such a curve, it is that of unlimited senders, marked ``extrapolated`` for limited requests. Without unlimited
+      senders, the curve whose load is not stated also serves the last slot.
 
     Returns
     -------
@@ -396,13 +397,14 @@ class Cells(NamedTuple):
     load_bps : array (curves,)
         Load of each curve [b/s].
     terms : array (3, 3, curves, cells)
-        Polynomial terms. The first axis holds the number at the left knot of the cell, the slope there, and the
-        quadratic coefficient. The second axis holds value, low and high.
+        Polynomial terms. Axis 0: number at the left knot of the cell, slope there, quadratic coefficient. Axis 1:
+        value, low, high.
     basis : array (2, curves, cells)
-        Kind of evidence, as an index into ``BASES``. The first axis has two entries: for payloads between two points of
-        the curve, and for a payload at a point.
+        Kind of evidence, as an index into ``BASES``. Axis 0: of a payload between two points of the curve, of a payload
+        at a point.
     rows : array (2, curves, cells)
-        Indices of the dataset rows at the points to the left and to the right of the cell.
+        Indices of dataset rows. Axis 0: row at the nearest point to the left of the cell, row at the nearest to the
+        right.
     inside : array of bool (curves, cells)
         Whether the cell lies within the payloads of the curve.
     """

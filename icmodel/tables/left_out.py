@@ -147,9 +147,9 @@ def _leave_each_out(
     Returns
     -------
     median, typical : float
-        Median error of these lines, and typical error: the median, or the mean if the median is 0.
+        Median error of these lines, and typical error: the median error, or the mean error if the median is 0.
     scores : array, shape (rows left out,)
-        Score of each left-out row: the part of its error that the half-widths of its two neighbours do not explain,
+        Score of each left-out row: the part of its error beyond the half-widths of the intervals at its two neighbours,
         divided by a local scale.  The scale is the typical error plus the deviation of nearby rows from a straight
         line.
     """

@@ -40,7 +40,7 @@ class Load(NamedTuple):
     limited: Bools
 
     def at_value(self) -> Load:
-        """Copy with only the loads for the value: arrays (1, n) instead of (3, n) for value, low and high."""
+        """Copy for looking up the value only: it keeps the first row of the arrays (3, n): value, low and high."""
         above = None if self.above_bps is None else self.above_bps[:1]
         return Load(self.slot[:1], above, self.limited[:1])
 

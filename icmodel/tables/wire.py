@@ -93,7 +93,7 @@ class Wire:
     def serialisation_s(self, payload_bytes: Floats) -> Floats:
         """Time [s] for which a frame occupies the wire, with the gaps between packets, for each payload [B].
 
-        Use this time for rates, and `lone_frame_s` for delays.
+        Use this time for the rate of frames that follow each other, and `lone_frame_s` for the delay of a single frame.
         """
         rate, framing = self.link.line_rate_bps, self.framing
         if rate is None or framing is None:

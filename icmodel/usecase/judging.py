@@ -219,8 +219,8 @@ def _with_end_margin(verdict: Verdict) -> Verdict:
 def _with_headroom(finding: Finding, prediction: Prediction) -> Finding:
     """Set the margin of a met goodput requirement to capacity / limit − 1.
 
-    A margin from the predicted goodput does not show how much more the network could carry, since this goodput is at
-    most the requested one. The field ``asked_margin`` keeps that margin.
+    The verdict's own margin follows from the predicted goodput, which is at most the requested one. So it does not show
+    how much more the network could carry. The field ``asked_margin`` keeps this former margin.
     """
     verdict, limit_bps = finding.verdict, finding.verdict.requirement.limit
     bounds = {name: prediction.bounds[name] for name in CAPACITIES if name in prediction.bounds}

@@ -274,8 +274,8 @@ class Finding:
     rests_on : Evidence
         Bases (kinds of evidence) and sources of the estimate.
     asked_margin : float, optional
-        Margin of the goodput at the requested rate, (goodput − limit) / limit. It is set only if the verdict has the
-        margin of the capacity (the greatest goodput of the network) in its place; otherwise ``None``.
+        Margin of the predicted goodput at the requested rate, (goodput − limit) / limit. It is set only if the margin
+        in ``verdict`` is that of the capacity (greatest goodput of the network) instead; otherwise ``None``.
     others_beyond : str
         Warning that rows of the dataset with other options exceed the limit; empty without such rows.
     """
@@ -429,9 +429,9 @@ def needed_measurement(metric: str, scenario: Scenario) -> str:
 def others_beyond(data: Dataset, requirement: Requirement, scenario: Scenario) -> str:
     """Return a warning if latencies measured with other options exceed a required latency; otherwise an empty text.
 
-    The latencies are compared at any payload and load, but only for the scenario's protocol. They are those of the
-    required metric, and maximum latencies. The warning does not change the verdict, which holds for the scenario's own
-    options.
+    All rows of the scenario's protocol with other options are compared with the limit, at any payload and load. Of
+    these rows, only those of the required metric and those of the maximum latency count. The warning does not change
+    the verdict, which holds for the scenario's own options.
     """
     if not requirement.metric.startswith("latency_") or requirement.at_most is None:
         return ""

@@ -99,7 +99,8 @@ class ValidationOptions:
 class Tested:
     """Result for one metric and one kind of fold: its score, and the test rows with the greatest errors.
 
-    ``regions`` has the score of each region (part of the test rows, such as those of one protocol).
+    A fold is a split into training and test rows. ``regions`` has the score of each region (part of the test rows, such
+    as those of one protocol).
     """
 
     score: Score
@@ -247,7 +248,7 @@ def _check(data: Dataset, asked: ValidationOptions, known: Mapping[str, int]) ->
 
 @dataclass(frozen=True)
 class Plan:
-    """Folds of one kind for the chosen metrics.
+    """Folds of one kind (splits into training and test rows) for the chosen metrics.
 
     A plan that is pickled for a worker process omits the folds, since they are large; the worker rebuilds them.
     """

@@ -204,9 +204,10 @@ def ingest(
 
 
 def validate(name: str, variant: str | None, kinds: Sequence[str], most: int) -> bytes:
-    """Return the JSON answer of `icmodel validate`, with the coverage stored in the dataset.
+    """Return the JSON answer of `icmodel validate`; its key ``kept`` has the coverage stored in the dataset.
 
-    Of each kind of fold, at most ``most`` folds are used.
+    Coverage is the share of left-out rows inside their predicted intervals. A fold is a split into training and test
+    rows; of each kind of fold, at most ``most`` folds are used.
     """
     from icmodel.validate import ValidationOptions, document
     from icmodel.validate import validate as score

@@ -297,9 +297,9 @@ class PathAggregate:
         """Arrival curve of the aggregate at its first queue if all packets of ``flow`` are released as late as possible.
 
         Before the first queue, each packet is delayed by 0 to ``release_jitter_s``. If all packets of ``flow``
-        have the greatest delay, the flow keeps the arrival curve of its source. A packet that is released earlier
-        leaves no later. So the delay bound from this curve holds for every release, if the delay of a packet counts
-        from its latest possible release.
+        have the greatest delay, the flow keeps the arrival curve of its source. If a packet is released earlier, it
+        leaves the network no later. So this case gives a bound for every case, if the delay of a packet counts from its
+        latest possible release.
         """
         if flow.release_jitter_s <= 0.0:
             return self.arrival

@@ -306,9 +306,9 @@ class QueueDates:
         return entered + self.forwarded(leaving, date, sign)
 
     def over_link(self, link: str | None, date: int, sign: float) -> Terms:
-        """Constraint terms for all bits that arrived at this queue over one link by a date (point in time).
+        """Terms of a linear constraint: all bits that arrived at this queue over ``link`` up to ``date``.
 
-        ``sign`` is the factor of the terms, 1 or -1.
+        A date is the number of a point in time. The terms are multiplied by ``sign``, 1 or -1.
         """
         entered = self.entered(link, self.parts, date, sign)
         if not self.queue.links[link] & self.along:

@@ -100,11 +100,11 @@ class Server:
         return min(self.header_bits, bits)
 
     def forwarding_s(self, following: Server | None) -> float:
-        """Time from the end of a packet's transmission until the packet is in the next queue or at the receiver [s].
+        """Time from the transmission at this server until the packet is in the next queue or at the receiver [s].
 
-        At a switch that cuts through, the time counts from the end of the header. It is ``delay_s``, for propagation
-        and switching. Otherwise it counts from the end of the whole packet and of the gap after it. The packet is
-        received before the gap, so the time is ``delay_s`` minus the length of the gap.
+        If a switch with cut-through forwarding follows, the time counts from the end of the header's transmission. It
+        is ``delay_s``, the time for propagation and switching. Otherwise it counts from the end of the gap after the
+        whole packet. The packet is received before the gap, so the time is ``delay_s`` minus the length of the gap.
         """
         whole = not self.cuts_through(following)
         return self.delay_s - (self.packet_s(self.gap_bits) if whole else 0.0)

@@ -130,14 +130,15 @@ def weighted_round_robin_services(
 ) -> Iterator[ServiceCurve]:
     """Service curves of a class under weighted round robin; a turn has up to ``weight`` packets of the class.
 
-    Let beta be the service curve of the line, and w the weight of a class. For class ``own``, let q be
-    ``w * shortest packet``. Let Q be the sum of ``w * longest packet`` over the other classes. The service
-    curve is ``q/(q + Q) * [beta - Q]+``, strict for any traffic of the other classes (Bouillard, Boyer,
-    Le Corronc 2018, §8.2.4). The reason: during p whole turns of class ``own``, each other class has at most
+    Let beta be the service curve of the line, and w the weight of a class. Let q be ``w * shortest packet`` of
+    class ``own``: the least that it sends in a turn if it always has packets. Let Q be the sum of ``w * longest
+    packet`` over the other classes: the most that they send in a turn. The service curve is
+    ``q/(q + Q) * [beta - Q]+``, strict for any traffic of the other classes (Bouillard, Boyer, Le Corronc 2018,
+    §8.2.4). The reason: during p whole turns of class ``own``, each other class has at most
     p + 1 turns.
 
-    A second curve uses m, about the mean size of a packet of class ``own``. It needs a number e such that any n
-    consecutive packets have at least ``n * m - e`` bits. With ``q = w m``, the curve is
+    A second curve replaces the shortest packet of class ``own`` by a size m near its mean packet. It needs a number e
+    such that any n consecutive packets have at least ``n * m - e`` bits. With ``q = w m``, the curve is
     ``q/(q + Q) * [beta - Q (1 + e/q)]+``. The reason: while the class sends s bits, p is at most ``(s + e)/q``, and
     the line sends at most ``s + (p + 1) Q`` bits.
     """

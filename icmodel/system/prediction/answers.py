@@ -360,9 +360,9 @@ def dataset_of(system: System, stream: Stream) -> str | None:
 def _questions_to(
     model: Model, system: System, streams: Mapping[int, Stream], options: Mapping[str, str]
 ) -> tuple[DatasetQuestions | None, dict[int, str]]:
-    """Form the questions to one dataset, one per stream, and collect the streams about which it cannot be asked.
+    """Form the questions to one dataset, one for each stream that it can answer.
 
-    The second result has the reason for each such stream, by the stream's index.
+    The second result has the reason for each stream that the dataset cannot answer, by the stream's index.
 
     If the dataset has no rule for switches or cables, `Model.fit_question` drops them from a question, and the system
     prediction adds their delays later. Questions that differ only in payload, rate and cable length share one call of

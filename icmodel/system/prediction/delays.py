@@ -44,7 +44,7 @@ RULES = ("derived", "assumed")
 
 @dataclass(frozen=True)
 class AddedLatency:
-    """Times that path and queues add to a stream's latency from its dataset.
+    """Times on the path and in queues, which are added to the latency that a dataset predicts for a stream.
 
     Parameters
     ----------

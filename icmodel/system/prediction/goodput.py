@@ -363,7 +363,10 @@ def after_burst(goodput: Estimate, loss: LossAtOnce) -> Estimate:
 
 
 def slowed(goodput: Estimate, port: str | None) -> Estimate:
-    """Reduce the low end of a TCP stream's goodput to 0 if the full buffer of ``port`` may slow the stream down."""
+    """Reduce the low end of a TCP stream's goodput to 0, since other streams may fill the buffer of ``port``.
+
+    TCP may slow down to 0 b/s at a full buffer. If ``port`` is None, the goodput is returned unchanged.
+    """
     if port is None or goodput.absent:
         return goodput
     why = f"other classes fill the buffer of {port}: TCP may slow down to 0 b/s"

@@ -214,9 +214,9 @@ def latencies_by_theory(
 ) -> dict[str, Estimate]:
     """Latencies of a stream without a dataset: the low is the time of a frame by theory, the high is infinite.
 
-    The hosts may add any time. The mean depends on how frames are sent. If they are sent one by one, it is the mean
-    over all frames of a message, of which the last may be shorter. If all frames of a message are sent at once, it is
-    the latency of the first frame, a full frame.
+    The high is infinite because hosts may add any time. If the frames of a message are sent one by one, the mean
+    latency is the mean over all of them; the last one may be shorter. If they are sent at once, the mean latency is
+    that of the first frame, a full frame.
 
     Parameters
     ----------
@@ -246,9 +246,10 @@ def message_times(
     goodput: StreamGoodput,
     path: PathTimes,
 ) -> dict[str, Estimate]:
-    """Latencies of whole messages of several frames, if all streams send such messages at once.
+    """Latencies of whole messages of several frames by metric, if all streams send a message at the same moment.
 
-    ``frames`` has the latencies of frames by metric. The result is empty if a message is one frame.
+    ``frames`` has the latencies of frames by metric. If each message of the stream is a single frame, the result is
+    empty, since the latencies of frames are those of messages.
     """
     if goodput.at_once is None and not goodput.lost:
         return {}

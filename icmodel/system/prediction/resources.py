@@ -268,8 +268,8 @@ def _hops(
 
     The order is: cores of the source, ports, interface of the sink, cores of the sink. ``None`` stands for a
     resource without a known limit, such as the interface of a sink that states its latency. ``queued`` names the
-    ports at which streams wait for a busy receiving interface, in the order that the port's scheduler decides. All
-    streams to any other interface wait in one queue of the receiving host, as if they had the same priority.
+    ports at which streams wait while the receiving interface behind the port is busy; the port's scheduler decides
+    their order. Behind any other port, all streams wait in one queue of the receiving host, whatever their priority.
     """
     yield from _cores(system, stream, index, alone, "send")
     for name in stream.path:
@@ -289,10 +289,11 @@ def _cores(
 ) -> Iterator[Hop | None]:
     """Yield the processor resources of a stream at one host: all cores of the host, and the stream's own cores.
 
-    Yield ``None`` for a resource without a known limit. A dataset's answer already accounts for the application's work
-    (in the busy cores) and for the stream's own cores (in the goodput). Without a dataset, only the application's work
-    or the stated core time of the device is known. If the device states a least and a greatest core time, the greatest
-    counts. A core handles one frame at a time.
+    Yield ``None`` for a resource without a known limit. If a dataset answers, the busy cores that it predicts include
+    the application's work. The stream's own cores are then ``None``, since the predicted goodput already accounts for
+    them. Without a dataset, or if the device states its latency, the load of the cores follows from the application's
+    work or from the stated core time. If the device states a least and a greatest core time, the greatest counts. A
+    core handles one frame at a time.
     """
     device = system.devices[stream.source if side == "send" else stream.sink]
     goodput_bps = float(alone.value("goodput_bps")[index])

@@ -96,9 +96,10 @@ class StatedTimes:
         return Estimate(value, value, value, STATED, self.why, (STATED,))
 
     def passes_whole(self, share: StreamShare) -> bool:
-        """Whether the sender's buffers stay empty: both devices state their latency, and the requested rate is sent.
+        """Whether the sender's buffers stay empty, since the stream sends at its requested rate.
 
-        False if the request is unlimited, or if the cores of a host limit the stream.
+        False if one of the two devices does not state its latency, if the request is unlimited, or if the cores of a
+        host limit the stream.
         """
         asked_bps = self.stream.requested_goodput_bps
         if not self.both or not math.isfinite(asked_bps) or share.by_host:

@@ -71,8 +71,9 @@ class Arrivals:
     port : array of int
         Number of the port.
     source : array of int
-        Number of the origin of the entry's packets: the previous line, or the stream itself if this line is faster than
-        the port. Packets of one origin never arrive at the same time. Origins are numbered over all ports.
+        Number of the origin of the entry's packets: the line over which they reach the port. If that line is faster
+        than the port, or the port is the sender's, the origin is the stream itself. Packets of one origin never arrive
+        at the same time. Entries at different ports have different origins.
     priority : array of int
         Priority of the entry. Higher numbers are served first, without preemption of the packet on the wire.
     load : array
