@@ -133,8 +133,9 @@ class Refiner:
     def refined(self, metric: str, curve: Curve, payload_bytes: Floats, where: Where) -> Curve:
         """Redraw a measured curve from the metric's fit.
 
-        The measured curve is returned unchanged if the metric has no fit.  The same holds for a curve
-        of a single row without a payload, unless other options are requested.
+        The measured curve is returned unchanged if the metric has no fit.  A curve of a single row
+        without a payload holds at every payload.  It is redrawn only if ``where`` states other options
+        than those of the row.
 
         Parameters
         ----------

@@ -3,7 +3,8 @@
 Each row between two other rows is compared with the straight line through these neighbours.  A part of the difference
 is due to the uncertainty of the neighbours, and is subtracted.  The rest is divided by a local scale: the typical error
 of the metric, plus the deviation of nearby rows from a straight line.  The half-width of an interpolated number is a
-multiple of this scale.  Split conformal prediction finds the multiple that 90 % of new rows do not exceed.
+multiple of this scale.  Split conformal prediction chooses the multiple so that the errors of 90 % of new rows lie
+within the half-width.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ class InterpolationErrors(NamedTuple):
     enough: bool
 
     def of_rows(self, points: Sequence[Point]) -> Floats:
-        """Half-widths (2, n) of the 90 % intervals below and above the rows of a curve.
+        """Half-widths of the 90 % intervals of the rows of a curve, as an array with two axes.
 
-        The half-widths of a row follow from its stated spread, or from its least and greatest run.  If the row states
+        Axis 0: below the value, above the value.  Axis 1: row.  The half-widths of a row follow from its stated spread, or from its least and greatest run.  If the row states
         neither, they follow from the metric's median interpolation error.
         """
         half = row_half_widths(points)

@@ -324,7 +324,7 @@ class TableQuery:
         return limits if limits.shape[2] == 1 else limits.take(self.q.protocol, axis=2)
 
     def top_load(self, metrics: Sequence[str]) -> Floats:
-        """Highest limited load at which each metric was measured [b/s], (metrics, n).
+        """Highest limited load at which each metric was measured [b/s], for each request: (metrics, n).
 
         It is 0 if the metric was measured only at the unlimited load.  It is infinite if the metric's rows state no
         load, so that no request counts as above the measured loads.

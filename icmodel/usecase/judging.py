@@ -344,8 +344,8 @@ def with_delays(
 
     - The delay of the cable is added to the upper end, twice for a round trip. The standard deviation stays unchanged.
       If the scenario has a distance, but the use case does not state its cable (``medium``), the upper end is infinite.
-    - If the prediction includes the cable, with a delay of ``known_s_per_m`` [s/m], only the excess of the use case's
-      delay per metre is added.
+    - If the prediction already includes the cable, with a delay of ``known_s_per_m`` [s/m], only the difference is
+      added: the delay per metre of the use case's cable minus ``known_s_per_m``, and at least 0.
     - With more switches than the dataset includes, the upper end is infinite.
     - With fewer switches, the lower end falls to theory's minimum ``least_s`` [s].
     """

@@ -350,7 +350,7 @@ def dataset_of(system: System, stream: Stream) -> str | None:
     """Name of the dataset that answers for a stream; ``None`` if the system names none.
 
     This is the dataset of the sink. If the sink has none, it is the dataset of the source. If both have none, it is the
-    dataset of a link: of all links with a dataset on the path, the one nearest to the sink.
+    dataset of a link on the stream's path. If several of these links have a dataset, the link nearest to the sink counts.
     """
     hosts = (system.devices[stream.sink].dataset, system.devices[stream.source].dataset)
     links = [link.dataset for link in reversed(system.links_of(stream))]

@@ -500,9 +500,9 @@ def overloaded_streams(
 def overloaded_hosts(system: System, alone: Answers, sent_with: Ints) -> dict[str, str]:
     """Find the streams whose host surely has too few cores: name of the stream -> reason as a sentence.
 
-    A stream keeps at least as many cores busy as its core time per bit times the goodput that must arrive [b/s]. The
-    core time per bit comes from the dataset, for the stream alone, or is stated by the host. A host has too few cores
-    if the sum over all its streams exceeds its cores.
+    The least number of cores that a stream keeps busy is core time per bit [s] × goodput that must arrive [b/s]. The
+    host states the core time, or the dataset gives it for the stream without other streams. If the sum over all streams
+    of a host exceeds its number of cores, the host has too few.
     """
     needed: dict[str, dict[str, float]] = {}
     for index, stream in enumerate(system.streams.values()):

@@ -239,8 +239,9 @@ def allocate(flows: Flows, resources: Resources) -> Allocation:
 
 
 def _allocate_apart(flows: Flows, available: Floats) -> Allocation:
-    """Divide resources among flows; ``available`` is the capacity of each resource, which stays fixed.
+    """Divide resources among flows; the priority classes of a port do not influence each other.
 
+    ``available`` is the capacity of each resource. It stays the same, whatever load the other classes of the port have.
     Lossy flows send the rate that they offer, and lose the excess. Elastic flows (TCP) divide the rest.
     """
     path, elastic = flows.path, flows.elastic
@@ -341,8 +342,8 @@ def max_min(
     Notes
     -----
     The rates are fixed in rounds (progressive filling). The fill level of a link is its remaining capacity, divided by
-    the total weight of its flows whose rate is not fixed yet. A link is a bottleneck if its level is the least on the
-    path of each of these flows. A round fixes the flows of all bottlenecks: the rate is the level times the weight. The
+    the total weight of its flows whose rate is not fixed yet. A link is a bottleneck if none of
+    these flows crosses another link with a lower level. A round fixes the flows of all bottlenecks: the rate is the level times the weight. The
     levels of other links can only grow, because their flows take no more than these levels allow. The request of a flow
     counts as a link that only this flow crosses.
 
