@@ -70,8 +70,8 @@ class Request:
     def settings(self, system: str, link: Link) -> Settings:
         """Make the settings of the calibration; ``system`` describes the measured hosts.
 
-        Each setting is taken from ``words`` (given by the user). If missing there, it is taken from ``link``. If missing
-        there too, it has its default.
+        Each setting is that of the user (``words``). If the user gave none, it is taken from ``link``, the known
+        properties of the path between the hosts. If ``link`` has none either, it has its default.
         """
         return Settings.of(system=system, **{**_given(asdict(link)), **_given(self.words)})
 

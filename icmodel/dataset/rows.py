@@ -390,10 +390,10 @@ class Noise:
 class Repeats:
     """Scatter of the runs at one point, for one metric.
 
-    - ``run``: standard deviation of the runs at a point (median over ``points`` points)
-    - ``error``: deviation of a run from the mean of the other runs at its point (median over ``runs`` runs)
+    - ``run``: standard deviation of the runs at a point, as the median over ``points`` points
+    - ``error``: deviation of a run from the mean of the other runs at its point, as the median over ``runs`` runs
 
-    So the mean of the measured runs predicts a new run at its point with an error of about ``error``.
+    So if the mean of the runs at a point predicts a new run there, the error is about ``error``.
     """
 
     points: int

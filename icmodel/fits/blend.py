@@ -178,9 +178,9 @@ def _normalised(raw: Floats, equal: float, constants: Constants) -> Floats:
     """Scale the weights of rows to a sum of 1 at each site, and mix them with equal weights.
 
     A site is a point of payload, load and labels.  ``raw`` (n, rows) has the weights at n sites.
-    The result (n, rows) is (1 − share) × scaled weight + share × ``equal``, so no weight is 0.
-    The share is the constant `Constants.everywhere`.  ``equal`` is 1 / number of rows, not counting
-    a left-out row.
+    ``equal`` is the weight of each row if all are equal: 1 / number of rows, not counting a left-out
+    row.  The result (n, rows) is (1 − share) × scaled weight + share × ``equal``, where the share is
+    the constant `Constants.everywhere`.  So no weight is 0.
     """
     total, share = np.maximum(raw.sum(axis=1, keepdims=True), TINY), constants.everywhere
     return np.asarray((1.0 - share) * (raw / total) + share * equal)

@@ -479,10 +479,10 @@ def _deviations(results: Mapping[str, Sequence[Result]]) -> Iterator[Deviation]:
 
 
 def _curves(results: Mapping[str, Sequence[Result]]) -> dict[Curve, dict[int, dict[str, float]]]:
-    """Collect the values that are compared between files, by curve, then payload, then file.
+    """Collect the values that are compared between files: curve -> payload -> file -> logarithm of the value.
 
-    A curve has the values of one metric in results that differ only in payload and file. If the files name several
-    pairs of hosts, each pair has curves of its own. The values are logarithms.
+    A curve has the values of one metric, a rate or a time, in results that differ only in payload and file. If the
+    files name several pairs of hosts, each pair has curves of its own.
     """
     pairs = {result.hosts for some in results.values() for result in some}
     apart = len([pair for pair in pairs if all(pair)]) > 1

@@ -424,8 +424,8 @@ def _with_notes(results: Sequence[Result]) -> tuple[Result, ...]:
     """Add notes that warn the user to the results of one file.
 
     One note warns if the file has results of both directions of a link: if both ran at the same time, they slowed each
-    other. Another note warns if several results have the same conditions: they count as repeats, so parallel streams
-    must be summed first.
+    other. Another note warns if several results have the same conditions. They count as repeats, one after another; if
+    they are from streams that ran at the same time, the user must sum them first.
     """
     directions = {
         result.hosts

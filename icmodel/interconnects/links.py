@@ -224,12 +224,12 @@ def theory_choices(case: UseCase, derived: Derivations, wire: Wire) -> tuple[Can
 
 
 def payloads(points: Iterable[Point], framing: AnyFraming | None) -> tuple[int, int, int, int]:
-    """Choose four payloads [B] to try, from the rows of a dataset.
+    """Choose four payloads [B] to try, within the range of the payloads in a dataset's rows.
 
     - the largest payload; `MOST_BYTES` if the rows state no payload
-    - the largest payload that fills its packets
-    - the payload of one full packet
-    - the payload with the greatest goodput
+    - the largest payload that is cut into full packets only
+    - the smallest such payload, usually that of one full packet
+    - the payload of the row with the greatest goodput
 
     If one of the last three does not exist, the largest payload replaces it.
     """

@@ -189,9 +189,9 @@ def up_to_unlimited(
 ) -> None:
     """Raise the high of metrics that grow with the load, in place, for requests above the highest limited load.
 
-    For such a request, the true number lies between two measured numbers: at the highest limited load, and at the
-    unlimited load.  IC2012 has no rule for these loads (erratum E15), so the value is the number at the highest limited
-    load.  The high is raised to at least the high of the number at the unlimited load.
+    For such a request, the true number lies between two measured numbers: that at the highest limited load, and that at
+    the unlimited load.  IC2012 has no rule for these loads (erratum E15).  So the value stays the number at the highest
+    limited load, and the high is raised to the high of the number at the unlimited load, if that is greater.
     """
     if query.ends == 1:
         return

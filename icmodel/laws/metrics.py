@@ -116,7 +116,7 @@ def busy_cores(query: TableQuery, utilisations: Sequence[str], found: Floats) ->
     """Return utilisations as columns by name, and add the columns of busy cores (E6, an erratum of the thesis IC2012).
 
     ``found`` has the shape (metrics, ends, n); the ends are value, low and high.  Busy cores are utilisation × requested
-    cores.  A metric whose busy cores were measured gets no such column, since they have a look-up table of their own.
+    cores.  If the busy cores of a metric were measured, no column is added: they have a look-up table of their own.
     """
     columns = dict(zip(utilisations, found, strict=True))
     for name in utilisations:

@@ -230,8 +230,8 @@ def networks(file: OpenSystem, parameters: tuple[Parameter, ...]) -> Iterator[Ne
 def parameters(document: SystemDocument, choices: Choices) -> tuple[Parameter, ...]:
     """List the parameters of the network for which the system file gives choices, sorted by name.
 
-    The first option of a parameter is the value in the file's own tables. If several tables have this parameter, with
-    different values, the first option is ``None``.
+    The first option of a parameter is its present value: the one in the file's ``[[devices]]``, ``[[switches]]`` or
+    ``[[links]]`` tables. If several tables have different present values, the first option is ``None``.
     """
     found = []
     for part, labels in SETTINGS.items():

@@ -165,11 +165,11 @@ def recommend(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Question to a worker process: predict one design, whose document is ``opened``, in full.
+    """Question to a worker process: predict one design in full. ``opened`` is the document of the design.
 
-    The answer also needs the other fields, which are known before the prediction. They are the design's differences
-    from the system file (``changed``) and their number (``changes``), all its choices (``chosen``), and the values that
-    the search estimated for its objectives (``scored``).
+    The other fields are not needed to predict, but belong in the answer: the design's differences from the system file
+    (``changed``) and their number (``changes``), all its choices (``chosen``), and the values that the search estimated
+    for its objectives (``scored``).
     """
 
     opened: OpenSystem

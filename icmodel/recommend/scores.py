@@ -304,7 +304,7 @@ class TableVariants:
 
 
 def table_loads(table: TableVariants, alone: AlonePredictions, first: int) -> TableLoads:
-    """Compute the scores of all variants of a table of streams, such as the loads of ports.
+    """Compute the scores of all variants of a ``[[streams]]`` table, such as the loads that its streams put on ports.
 
     Parameters
     ----------
@@ -443,7 +443,7 @@ def spread(points: Floats, most: int) -> Ints:
 def rounded(objectives: Floats) -> Floats:
     """Return the logarithms of objectives to the base `SAME_RATIO`, rounded to whole numbers.
 
-    So objectives that differ by less than this ratio mostly count as equal.
+    So two objectives usually count as equal if the greater is less than `SAME_RATIO` times the smaller.
     """
     with np.errstate(divide="ignore"):
         return np.where(

@@ -348,8 +348,8 @@ class Stream:
     def mean_frame_bytes(self) -> float:
         """Mean useful bytes of a frame [B].
 
-        If the last frame of a message is much shorter than the others, this is the mean over the message: message size
-        / frames per message. Otherwise it is the payload. Much shorter means
+        If the last frame of a message is so short that it changes the mean noticeably, the result is the mean over the
+        message: message size / frames per message. Otherwise the result is the payload. The limit is
         ``frames per message * payload > message size * (1 + SHORT_LAST)``.
         """
         frames, made = self.frames_a_message, self.producer

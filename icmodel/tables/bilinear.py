@@ -213,7 +213,8 @@ def _curves_beside(load: Floats, usable: Bools, loads: Floats) -> tuple[Ints, In
 
     An element is a slot (load interval) in a cell (payload interval).  ``load`` (n,) holds the loads of n curves, and
     ``loads`` the limits between the slots, both ascending.  The mask ``usable`` (n, cells) is true if a curve may be
-    used in a cell.  The result is two arrays (slots, cells) with indices of curves; −1 means no curve.
+    used in a cell.  The result is two arrays (slots, cells) of curve indices, −1 for no curve: first the curves of lower
+    load, then those of higher load.
     """
     rank, none = np.arange(len(load))[:, None], np.full((1, usable.shape[1]), -1)
     highest = np.maximum.accumulate(np.where(usable, rank, -1))

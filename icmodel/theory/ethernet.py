@@ -183,8 +183,9 @@ class Framing(AnyFraming):
     def best_payloads(self) -> NDArray[np.int64]:
         """Candidate payloads [B], one of which has the greatest goodput.
 
-        For TCP, the only candidate is the payload of a full packet. Other protocols have a largest
-        payload. Their candidates are this payload and all payloads that fill their packets.
+        For TCP, the only candidate is the payload of a full packet. Other protocols limit the payload
+        of a frame. Their candidates are the largest payload, and all payloads that are cut into full
+        packets only.
         """
         limit = self.max_payload_bytes or self._cut().whole
         return np.append(self.aligned_payloads(limit), limit)

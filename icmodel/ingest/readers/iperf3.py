@@ -335,10 +335,10 @@ class _Direction:
         return numbers
 
     def loss(self, notes: list[str]) -> list[Number]:
-        """Read the loss rate of UDP, counted by gaps in the sequence numbers.
+        """Read the loss rate of UDP, which the receiver counts by gaps in the sequence numbers.
 
-        Gaps do not show packets lost at the end of the run. If the sender counted more packets, the upper limit of the
-        loss includes them.
+        Packets lost at the end of the run leave no gap. So if the sender counted more packets than the receiver, the
+        interval of the loss rate reaches up to the loss of all missing packets.
         """
         end = self.end
         block = table(end, "sum_received") or table(end, "sum")

@@ -150,9 +150,10 @@ def _class_at(server: Server, flow: Flow) -> int:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Plan of a stage (packets of some flows at one server): the stage without its arrival curve.
+    """Plan of a stage (packets of some flows at one server): all that is known of it before its arrival curve.
 
-    As soon as the curves at the previous server are known, the method `stage` computes this curve and makes the stage.
+    The arrival curve depends on the curves at the previous server. As soon as these are known, the method `stage`
+    computes it and makes the stage.
     """
 
     number: int
