@@ -451,7 +451,7 @@ def si_values(keywords: Mapping[str, object]) -> tuple[dict[str, object], dict[s
 
 
 def check_complete(values: Mapping[str, object]) -> None:
-    """Raise ScenarioError if protocol or payload is missing, or the request is given twice."""
+    """Raise ScenarioError if protocol or payload is missing, or both frame rate and requested goodput are given."""
     for name, example in (("protocol", '"tcp"'), ("payload_bytes", '"1448 B"')):
         if name not in values:
             plain = name.removesuffix("_bytes")

@@ -170,8 +170,8 @@ class Refiner:
         """Payloads [B] at which a curve is drawn: the measured ones, the ``knots``, and both ends of its range.
 
         A curve at a limited load covers the range of all payloads that were measured at any load, with
-        the same protocol, options and counts.  So the fitted goodput decides at which payloads the load
-        is achieved, and not the choice of payloads that were measured at this load.
+        the same protocol, options and counts.  Outside the payloads measured at this load, the fitted
+        goodput then decides whether the load is achieved.
         """
         least, most = curve.payload_bytes[[0, -1]]
         if math.isfinite(curve.load_bps) and not curve.anywhere:

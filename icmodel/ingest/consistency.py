@@ -505,11 +505,11 @@ def _curves(results: Mapping[str, Sequence[Result]]) -> dict[Curve, dict[int, di
 def _on_line(
     file: str, payload: int, logs: Logs, middles: Mapping[int, float]
 ) -> tuple[float, ...]:
-    """Return the log of the value expected at a payload from the other files: a tuple of one number, or empty.
+    """Predict the value of a file at a payload from the other files.
 
-    The value lies on a robust line through the nearest payloads of the other files, on log axes. The slope of the line
-    is the median slope over all pairs of points (Theil, 1950; Sen, 1968). The tuple is empty if the other files have
-    too few payloads nearby.
+    The prediction lies on a robust line through the nearest payloads of the other files, on log axes. The slope of the
+    line is the median slope over all pairs of points (Theil, 1950; Sen, 1968). The result is a tuple with the log of
+    the prediction; it is empty if the other files have too few payloads nearby.
     """
     others = {place: middle for place, middle in middles.items() if place != payload}
     for place in [place for place in others if file in logs[place]]:

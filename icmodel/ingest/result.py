@@ -79,7 +79,7 @@ def printed(text: str, factor: int | Decimal = 1, *, truncated: bool = False) ->
 
 
 def total_of(numbers: Sequence[Printed]) -> Printed:
-    """Return the sum of rounded numbers, with an interval that covers the rounding of all."""
+    """Return the sum of rounded numbers; its interval adds up the least and greatest values before rounding."""
     return Printed(
         sum(number.value for number in numbers),
         sum(number.low for number in numbers),

@@ -87,7 +87,7 @@ def table_metrics(tables: Tables) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _without_private(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Remove two kinds of names: metrics of throughput and loss, and internal tables, which begin with ``_``."""
+    """Remove the names of `BY_FLOW`, which follow from the goodput, and of internal tables, which begin with ``_``."""
     return tuple(name for name in names if not name.startswith(PRIVATE) and name not in BY_FLOW)
 
 

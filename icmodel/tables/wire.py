@@ -144,7 +144,8 @@ class Wire:
     def goodput_bound_bps(self, payload_bytes: Floats, serialisation_s: Floats) -> Floats:
         """Greatest goodput [b/s] that the wire allows, for each payload [B].
 
-        For TCP, for protocols on top of TCP, and for protocols that batch frames, it is the goodput of full packets.
+        TCP, protocols on top of TCP, and protocols that batch frames can merge small frames. So their bound is the
+        goodput of full packets, even for a small payload.
         """
         rate = self.link.line_rate_bps
         if rate is None:

@@ -218,7 +218,7 @@ def _derive_stream(
 def _derive_goodput(
     usecase: UseCase, stream: Stream, count: int, derived: dict[str, Derivation]
 ) -> None:
-    """Compute a stream's goodputs and the times that its application needs for each frame; add them to ``derived``."""
+    """Add derived numbers of a stream to ``derived``: the goodputs it needs, and its application's times per frame."""
     name = stream.name
     goodput, formula = Fraction(0), "stated"
     if isinstance(stream, SampleStream):

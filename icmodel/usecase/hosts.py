@@ -118,10 +118,10 @@ def interfaces(
     capacities_bps: Mapping[str, Fraction],
     derived: Derivations,
 ) -> dict[str, Interfaces]:
-    """Return the interfaces of each device: as stated in the file, or as many as the device's streams need.
+    """Return the interfaces of each device: as many as the file states, or as many as the device's streams need.
 
-    If a device states no interfaces, a scenario's ``endpoints`` limits the number of streams of the same name on one
-    interface of the device.
+    The scenario of a stream may state in ``endpoints`` how many streams meet at an interface. If the file states no
+    number of interfaces, a device then gets enough of them that each receives at most so many streams of this name.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ class Programme:
         return lp_dates(self.path)
 
     def delay_s(self, scale_s: float) -> float:
-        """Solve the linear programme: delay bound of the flow [s]; inf if the order of a queue is unknown.
+        """Solve the linear programme: delay bound of the flow [s]; inf if a queue of its path is not known to be FIFO.
 
         Parameters
         ----------

@@ -225,10 +225,10 @@ def _network_of(
 
 
 def _servers(system: System, packets: Packing) -> Iterator[bounds.Server]:
-    """Yield a server of network calculus for each port, with the delay of its link and the gap between packets on it.
+    """Yield a server of network calculus for each port, with the delay of the port's link and the gap between packets.
 
     The delay includes the latency of the switch behind the link. A switch between links of different interconnects cuts
-    data into new packets. So it stores each packet, even if it is a cut-through switch.
+    data into new packets. Such a switch counts as store-and-forward, even if the file calls it cut-through.
     """
     kinds: dict[str, set[str]] = {}
     for link in system.links.values():

@@ -117,12 +117,15 @@ def throughput(
     alone: LoneAnswers,
     windows: Windows,
 ) -> Throughput:
-    """Share the resources of a system, then ask the datasets again about each stream, now while the others send.
+    """Share the resources of a system among its streams, then predict each stream while the others send.
+
+    The datasets have already predicted each stream alone (``alone``). Here they are asked again, now with the goodput
+    of the other streams.
 
     Parameters
     ----------
     questions : StreamQuestions
-        Questions to the datasets, limited to the TCP windows.
+        Questions to the datasets; TCP windows limit the requested rates.
     alone : LoneAnswers
         Answers to these questions for each stream without the others.
     """
