@@ -336,7 +336,7 @@ class _StreamResults:
     # --- latency bound ------------------------------------------------------------------------
 
     def bound(self, arrives: Arrival, goodput: Estimate) -> tuple[LatencyBound | None, str]:
-        """Worst-case latency bound of the stream's frames and an empty text; without a bound, ``None`` and the reason."""
+        """Worst-case latency bound of a stream's frames and an empty text; without bound, ``None`` and the reason."""
         if arrives.grows:
             return None, f"its queue grows without limit: {arrives.why}"
         if less := self.why_less_passes(goodput):
