@@ -97,7 +97,7 @@ class Calibration:
 
     @property
     def flags(self) -> Counter[str]:
-        """For each flag (warning) of icprobe, the number of runs with this flag and no usable metric."""
+        """Unusable runs (no metric is usable) by flag: for each flag (warning) of icprobe, the number of these runs."""
         return Counter(
             flag
             for one in self.result.records

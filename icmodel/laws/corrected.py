@@ -354,9 +354,10 @@ def composed(
 
 
 def by_loss(query: TableQuery, flow: Flow, wanted: Collection[str]) -> dict[str, Floats]:
-    """Predict those of the wanted metrics that depend on loss: sent rate, shortfall and loss rate.
+    """Predict the metrics that depend on loss, if they are wanted: sent rate, shortfall and loss rate.
 
-    Each array (ends, n) has value, low and high on the axis ``ends``; NaN if the loss is unknown.
+    The result maps the name of a metric to an array (ends, n). The axis ``ends`` holds value, low and high. NaN if the
+    loss is unknown.
     """
     found = dict[str, Floats]()
     if "sent_bps" in wanted or "shortfall_bps" in wanted:

@@ -230,7 +230,8 @@ class FittedTables:
     def prepare_overload(self, request: TableRequest) -> Prepared | None:
         """Make the look-up tables of runs in overload.
 
-        The result is ``None`` if these runs did not measure every metric that other rows of the dataset have.
+        The result is ``None`` if the dataset has a metric, other than throughput and loss, that no run in overload
+        measured.
 
         Raises
         ------
@@ -316,7 +317,7 @@ class Shared:
 
     @cached_property
     def goodput_errors(self) -> InterpolationErrors | None:
-        """Interpolation errors of goodput curves; ``None`` if fits give all curves and intervals, so none is needed."""
+        """Interpolation errors of goodput curves; ``None`` if all curves come from fits, which have own intervals."""
         draws_all = self.refiner.draws_all("goodput_bps")
         return None if draws_all else interpolation_errors(self.data, "goodput_bps")
 

@@ -248,8 +248,8 @@ def _groups(
 ) -> Iterator[tuple[TableCache, Options, Ints | None]]:
     """Group the questions that share look-up tables; yield the table cache, options and indices of each group.
 
-    Indices ``None`` mean all questions.  Questions with a line rate, a CPU clock or work of the application that the
-    variant does not support are in no group; they are marked as refused in ``output``.
+    If the indices of a group are ``None``, it has all questions.  Questions with a line rate, a CPU clock or work of the
+    application that the variant does not support are in no group; they are marked as refused in ``output``.
     """
     with_work = np.zeros(1, dtype=bool)
     if model.work_problem():
@@ -269,9 +269,9 @@ def _groups(
 
 
 def host_groups(questions: QuestionTable) -> Iterator[tuple[Hosts, Ints | None]]:
-    """Group the questions by line rate and CPU clock; yield both (as `Hosts`) and the indices of each group.
+    """Group the questions by line rate and CPU clock; for each group, yield `Hosts` with both, and the group's indices.
 
-    Indices ``None`` mean all questions.
+    If no question states a line rate or clock, all questions are one group, and the indices are ``None``.
     """
     given = {name: questions.columns[name] for name in HOSTS if name in questions.columns}
     if not given:

@@ -69,7 +69,8 @@ class Variant:
     def order(self) -> tuple[str, float, float, float, int]:
         """Return a sort key: protocol, payload, rate, cores, priority; a missing number comes first.
 
-        The order of variants then does not depend on the order of choices in the file.
+        Variants (settings of one stream) sorted by this key have the same order, whatever the order of the choices in
+        the file.
         """
         known = (self.payload_bytes, self.rate_fps, self.cores)
         payload, rate, cores = (-1.0 if value is None else float(value) for value in known)
@@ -146,7 +147,7 @@ def default_choices(document: SystemDocument, system: System, models: Models) ->
     """Make the choices for a system file without the table ``[choices]``, from the datasets of its streams.
 
     A stream can have each measured protocol and core count, each aligned payload (frames that fill their packets), and
-    the rate of its source. If each frame is a message, the payload is fixed.
+    the rate of its source. If the source itself sets the frame size (each message is one frame), the payload is fixed.
     """
     streams = {}
     for table in document.streams:

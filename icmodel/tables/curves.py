@@ -224,7 +224,7 @@ def alone(rows: Iterable[Row]) -> list[Row]:
 def curves_of(data: Dataset, rows: Iterable[Row], metric: str, *, bare: bool = False) -> Curves:
     """Make the curves of a metric, by configuration, from the given rows; rows of other metrics are ignored.
 
-    If ``bare``, the curves have no intervals; the caller computes them.
+    If ``bare`` is true, the curves have values only, without intervals; the caller computes the intervals.
     """
     own = [row for row in rows if row.point.metric == metric]
     return _by_configuration(

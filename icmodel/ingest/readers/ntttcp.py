@@ -2,8 +2,8 @@
 
 MB are 2^20 B on Windows and 10^6 B on Linux.  In the XML of both systems, rates are in 10^6 b/s.  Rates are checked
 against bytes and seconds.  Each end writes its own file, so a sender's UDP rate is not a goodput.  CPU numbers cover
-the whole host.  The XML lists threads; at a receiver on Linux they are one for each port and one that listens, so they
-do not show the number of connections.  ::
+the whole host.  The XML lists threads.  A receiver on Linux has one thread for each port and one that listens, so its
+threads do not show the number of connections.  ::
 
     $ ntttcp -s 192.0.2.2 -t 10
     NTTTCP for Linux 1.3.4

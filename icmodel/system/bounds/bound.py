@@ -127,8 +127,8 @@ def cyclic_fixed_point(servers: Iterable[Server], flows: Iterable[Flow]) -> Feed
 def _cuts(before: Mapping[str, set[str]]) -> Cuts:
     """Choose the links to cut so that the network has no cycle.
 
-    While a cycle is left, all links to the server with the fewest senders are cut. ``before`` maps each server to
-    the servers that send to it.
+    ``before`` maps each server to the servers that send to it. As long as a cycle is left, the server with the fewest
+    senders is taken, and all links to it are cut.
     """
     left, cuts = dict(before), set()
     while left:

@@ -140,9 +140,12 @@ def stream_predictions(system: System, stages: StageResults) -> dict[str, Stream
 def working_together(system: System) -> set[tuple[str, str]]:
     """Find the devices at which frames that come together may take longer than a frame that comes alone.
 
-    The result has pairs of a device's name and a side, ``send`` or ``recv``. A device is listed for one of two reasons:
-    its application takes time for each frame, and processes one frame after the other; or the core time of all frames
-    that come together, divided by the number of cores, exceeds the latency that the device states for a frame.
+    The result has pairs of a device's name and a side, ``send`` or ``recv``. A device is listed if several frames may
+    come together, and one of two conditions holds:
+
+    - Its application takes time for each frame; it processes one frame after the other.
+    - The core time of these frames, divided by the number of cores, exceeds the latency that the device states for
+      one frame.
     """
     frames: Counter[tuple[str, str]] = Counter()
     for copies in system.multicast_sets().values():
