@@ -108,9 +108,10 @@ class Planner:
         """Choose the runs that are fixed by rule; each step of a calibration has its own rule.
 
         Step 1 measures the capacity.  Step 2 measures the least and the greatest payload of every curve, without runs
-        whose load exceeds the capacity.  Step 3 measures runs next to saturation and in overload.  With a use case,
-        step 3 has no fixed runs, since from then on runs are chosen to decide the use case.  If disturbed records are
-        excluded, each later step repeats the runs of step 1 that have only disturbed records.
+        whose load exceeds the capacity.  Step 3 measures runs next to saturation and in overload, unless the
+        calibration has a use case: then step 3 has no fixed runs, since from then on runs are chosen to decide the use
+        case.  If disturbed records are excluded, each later step also repeats the runs of step 1 that have only
+        disturbed records.
         """
         if step == 1:
             return first_runs(grid, self.settings)

@@ -327,7 +327,7 @@ class PlainProgress:
     def __call__(self, state: Progress) -> None:
         """Print the lines for the current state of a calibration.
 
-        As long as there is no fit, no prediction error is known; one line every `LINE_EVERY` runs then shows the progress.
+        Lines with prediction errors need a fit. Before the first fit, a line every `LINE_EVERY` runs shows progress.
         """
         lines = step_lines(state)
         self._scored = self._scored or bool(state.scores)

@@ -178,7 +178,7 @@ class _Counted(BaseModel):
 
 
 class _Account(BaseModel):
-    """Those parts of folded.json from which a folder can be rebuilt; `icmodel.fold.account` writes the file."""
+    """Parts of folded.json from which a folder can be rebuilt; `icmodel.fold.account` writes the whole file."""
 
     schema_version: Literal[1]
     settings: dict[str, Any] = Field(default_factory=dict)

@@ -416,9 +416,11 @@ def spoilt_by(flag: str, metric: str, *, others: bool = False, same_cores: bool 
     flag, metric : str
         Names of the flag and the metric.
     others : bool
-        Whether the point has other streams to the same interface.
+        Whether the point has other streams to the same interface. Then the flag ``overlapping`` only spoils the CPU
+        load and the packet count of the receiver, since other runs at the same time are planned.
     same_cores : bool
-        Whether these other streams are sent from the sender's own cores.
+        Whether these other streams are sent from the sender's own cores. Then the flag ``busy-host`` spoils all metrics
+        but goodput and loss rate.
     """
     if same_cores and flag == BUSY:
         return metric not in THROUGH

@@ -128,9 +128,9 @@ def law(data: Dataset, fitting: Fitting) -> Law:
     )
 
     def for_hosts(hosts: Hosts) -> tuple[Dataset, Law]:
-        """Return a copy of the dataset with another link or other hosts, and its law (the functions of the variant).
+        """Return a copy of the dataset, and the law (functions of the variant) that predicts another link or hosts.
 
-        The law uses the fits of the original dataset.
+        If another line rate is given, the copy has this rate. The law uses the fits of the original dataset.
         """
         other, changes = data, hosts.texts(data.interconnect.line_rate_bps)
         if (rate_bps := hosts.line_rate_bps) is not None:

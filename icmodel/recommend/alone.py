@@ -159,7 +159,10 @@ class AlonePredictions:
                 yield f"processor {device.name}", busy / device.cores
 
     def nearest(self) -> Iterator[tuple[Judged, str]]:
-        """For each requirement, yield the stream that comes closest to meeting it: its verdict and its name."""
+        """For each requirement, find the stream that comes closest to meeting it; yield its verdict and name.
+
+        A verdict with a known margin is preferred, then a better outcome, then a larger margin.
+        """
 
         def distance(one: Judged) -> tuple[bool, int, float]:
             margin = one.verdict.margin

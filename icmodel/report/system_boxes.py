@@ -72,8 +72,8 @@ class Shape:
 def shape(system: System, most_boxes: int = MOST_BOXES) -> Shape:
     """Merge the nodes of a system into at most ``most_boxes`` boxes, if possible.
 
-    `FOLDINGS` lists four ways to merge, the finest first. The first way that leaves few enough boxes is used, or else
-    the last: one box for all devices, and one for all switches.
+    `FOLDINGS` lists four ways to merge, the finest first. The first one that leaves few enough boxes is used. If none
+    does, the last one is used: one box for all devices, and one for all switches.
     """
     for folding in FOLDINGS:
         keys = folding(system)

@@ -544,7 +544,7 @@ def metric_steps(found: Lookup, index: int, name: str) -> Iterator[Step]:
 def ordered_steps(metrics: list[str]) -> Iterator[Step]:
     """Yield formulas that limit utilisations to 1, and keep the statistics of a time in order, such as mean ≤ maximum.
 
-    `icmodel.laws.metrics.moves` defines the order.
+    `icmodel.laws.metrics.moves` states which statistics are compared, and which of them is changed.
     """
     moved = {name: (others, farther) for name, others, farther in moves(metrics)}
     for name in [*moved, *(name for name in metrics if name not in moved)]:

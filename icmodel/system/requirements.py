@@ -151,9 +151,10 @@ def _check_references(
 
 
 def _numbers_of_sources(tables: Iterable[Streams]) -> Mapping[str, Derivation]:
-    """Goodput, period and message size of one stream of each table: numbers that a requirement may name as its limit.
+    """Numbers that a requirement may name as its limit: goodput, period and message size of a stream, for each table.
 
-    Keys are the names of the numbers, such as ``picture.period_s`` for the table ``picture``.
+    All streams of a ``[[streams]]`` table have the same numbers. Keys are the names of the numbers, such as
+    ``picture.period_s`` for the table ``picture``.
     """
     numbers: dict[str, Derivation] = {}
     for table in tables:

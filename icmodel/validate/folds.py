@@ -191,7 +191,7 @@ def leave_break_sizes_out(
 def held_out(data: Dataset, runs: Sequence[Point] | None = None) -> tuple[Fold, ...]:
     """Make the fold that tests the held-out runs of a dataset, or other ``runs`` in their place.
 
-    The result is empty if none of the runs is measured or tabulated.
+    A run is tested only if its number is measured or tabulated. The result is empty if this holds for no run.
     """
     test = tuple(p for p in (data.held_out if runs is None else runs) if is_scored(p))
     return (Fold("held-out runs", training(data), test),) if test else ()

@@ -349,8 +349,8 @@ def vertical_deviation_bits(arrival: ArrivalCurve, service: ServiceCurve) -> flo
 def busy_period_s(arrival: ArrivalCurve, service: ServiceCurve) -> float:
     """Longest busy period of a server [s]: the first time at which all arrivals have been served.
 
-    If the order of service is unknown, the busy period is the delay bound (A. Bouillard, M. Boyer, E. Le
-    Corronc, *Deterministic Network Calculus*, 2018, §5.3.2).
+    If the order of service is unknown, it is also the delay bound: a packet may then be served last in the busy
+    period (A. Bouillard, M. Boyer, E. Le Corronc, *Deterministic Network Calculus*, 2018, §5.3.2).
     """
     return service.leftover_service(arrival).latency_s
 

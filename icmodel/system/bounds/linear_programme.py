@@ -274,11 +274,11 @@ class QueueDates:
                 yield self.queue.links[link], partial(self.over_link, link)
 
     def entered(self, link: str | None, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Terms (variable and factor) of a constraint: their sum is the number of bits that entered here by a date.
+        """Terms (variable and factor) of a constraint: their sum is the bits that joined the path here by a date.
 
         A date is a point in time. Only bits over ``link`` that leave the path after one of the hops ``leaving`` count.
-        Bits from the previous queue of the path do not count, since they entered earlier. All terms have the factor
-        ``sign``, 1 or -1.
+        Bits from the previous queue of the path do not count, since they joined the path earlier. All terms have the
+        factor ``sign``, 1 or -1.
         """
         hops = (hop for hop in self.entering[link] if hop in leaving)
         return [((self.hop, link, hop, date), sign) for hop in hops]
@@ -295,7 +295,7 @@ class QueueDates:
         return [] if before is None else before.arrived(leaving, before.fifo[date], sign)
 
     def arrived(self, leaving: Collection[int], date: int, sign: float) -> Terms:
-        """Terms (variable and factor) of a constraint: their sum is the number of bits that arrived here by a date.
+        """Terms (variable and factor) of a constraint: their sum is the bits that arrived at this queue by a date.
 
         A date is a point in time. Bits over all links count, but only those that leave the path after one of the hops
         ``leaving``. All terms have the factor ``sign``, 1 or -1.

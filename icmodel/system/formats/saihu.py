@@ -243,8 +243,8 @@ def _sink(
 ) -> str:
     """Name of the device that receives a flow: the device behind the flow's last server.
 
-    If a node is behind that server, since other flows go on there, a new device is made. It is linked to this node,
-    and receives the flow.
+    If other flows go on from that server to further servers, a node is behind it instead of a device. Then a new device
+    is made, linked to this node, and receives the flow.
     """
     own = _sink_name(server, node_of, made)
     if any(device["name"] == own for device in made.devices):
