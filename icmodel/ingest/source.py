@@ -233,11 +233,13 @@ _STAMP = (
 )
 SURE = (
     re.compile(r"[ \t]*(?:>[ \t]?)+"),  # a quote in a mail
-    re.compile(rf"[ \t]*[^\t]+\t[^\t]+\t(?={_STAMP}[ \t])"),  # job and step of a CI
+    re.compile(rf"(?![ \t]*\d+\t)[ \t]*[^\t]+\t[^\t]+\t(?={_STAMP}[ \t])"),  # job and step of a CI
     re.compile(
-        rf"<\d{{1,3}}>1 {_STAMP} (?P<who>\S+ \S+) \S+ \S+ (?:-|(?:\[[^\]\n]*\])+)(?: |$)"
+        rf"[ \t]*<\d{{1,3}}>1 {_STAMP} (?P<who>\S+ \S+) \S+ \S+ (?:-|(?:\[[^\]\n]*\])+)(?: |$)"
     ),  # syslog (RFC 5424)
-    re.compile(rf"<\d{{1,3}}>(?={_STAMP} )"),  # priority in front of journalctl's or syslog's line
+    re.compile(
+        rf"[ \t]*<\d{{1,3}}>(?={_STAMP} )"
+    ),  # priority in front of journalctl's or syslog's line
     re.compile(r"[ \t]*\[ *\d+\.\d{6}\](?: |$)"),  # dmesg
     re.compile(rf"[ \t]*{_STAMP} (?P<who>[\w.-]+ [\w@.:/-]+\[\d+\]): ?"),  # journalctl, syslog
     re.compile(rf"[ \t]*\[?{_STAMP}\]?(?:[ \t]|$)"),  # ts, kubectl --timestamps, docker -t, CI
@@ -254,7 +256,7 @@ LIKELY = (
     re.compile(r"[ \t]*[|│] ?"),
 )
 """Patterns of line prefixes that are removed only if several consecutive lines have them."""
-COUNTED = re.compile(r"[ \t]*(\d+)(?:\t|: ?|[.)|] |$)")
+COUNTED = re.compile(r"[ \t]*(\d+)(?:\t|:|[.)|](?: |$)|$)")
 """Pattern of a line number at the start of a line, as written by ``cat -n``, ``nl`` and ``grep -n``."""
 IN_A_ROW = 3
 NAMED = re.compile(r"(?P<who>[\w.-]+): ?")
@@ -306,7 +308,8 @@ def plain(text: str) -> list[str]:
     # Remove prefixes, and note the source that they name, until no prefix is left.
     lines = [("", line) for line in _as_shown(text).split("\n")]
     while True:
-        lines = [_bare(who, line, SURE) for who, line in lines]
+        while (bare := [_bare(who, line, SURE) for who, line in lines]) != lines:
+            lines = bare
         filled = [line for _, line in lines if line.strip()]
         enough = min(IN_A_ROW, len(filled))
         likely = []
@@ -320,7 +323,12 @@ def plain(text: str) -> list[str]:
             and len(numbers) >= enough
             and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
         ):
-            likely = [COUNTED]  # the numbers count the lines, so they are not ranks
+            # the numbers count the lines, so they are not ranks; a line may begin with a number of its own after them
+            lines = [
+                (who, line[m.end() :] if (m := COUNTED.match(line)) else line)
+                for who, line in lines
+            ]
+            continue
         if not likely:
             break
         lines = [_bare(who, line, likely) for who, line in lines]
@@ -355,6 +363,11 @@ def named_apart(text: str) -> list[str]:
     # The last common word may be the first digits of a time, so it is not removed.
     words, space, _ = common.rpartition(" ")
     common = words + space or common
+    # Below an unknown prefix there may be a known one, whose first words are common too: it stays for `plain`.
+    for end in (match.end() for match in re.finditer(" ", common)):
+        if any(pattern.match(filled[0], end) for pattern in SURE):
+            common = common[:end]
+            break
     return plain("\n".join(line.removeprefix(common) for line in lines)) if common else []
 
 
@@ -403,14 +416,14 @@ def _apart(lines: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _bare(who: str, line: str, prefixes: Sequence[re.Pattern[str]]) -> tuple[str, str]:
-    """Remove prefixes, such as a time or a host name, from the beginning of a line; return its source and its rest.
+    """Remove one prefix, such as a time or a host name, from the beginning of a line; return its source and its rest.
 
-    The source consists of ``who``, the source known so far, and of the names in the removed prefixes, joined by ``/``.
+    The source consists of ``who``, the source known so far, and of the name in the removed prefix, joined by ``/``.
     """
-    while match := next((m for p in prefixes if (m := p.match(line))), None):
-        who = "/".join(filter(None, (who, match.groupdict().get("who"))))
-        line = line[match.end() :]
-    return who, line
+    match = next((m for p in prefixes if (m := p.match(line))), None)
+    if match is None:
+        return who, line
+    return "/".join(filter(None, (who, match.groupdict().get("who")))), line[match.end() :]
 
 
 def _dedented(lines: Sequence[str]) -> list[str]:
