@@ -308,8 +308,8 @@ def plain(text: str) -> list[str]:
     # Remove prefixes, and note the source that they name, until no prefix is left.
     lines = [("", line) for line in _as_shown(text).split("\n")]
     while True:
-        while (bare := [_bare(who, line, SURE) for who, line in lines]) != lines:
-            lines = bare
+        while (rest := [_bare(who, line, SURE) for who, line in lines]) != lines:
+            lines = rest
         filled = [line for _, line in lines if line.strip()]
         enough = min(IN_A_ROW, len(filled))
         likely = []
