@@ -472,4 +472,4 @@ def test_a_count_of_a_use_case_is_told_its_maximum(
 
 def test_theory_tells_an_impossible_payload_with_its_option(run_icmodel: RunIcmodel) -> None:
     printed = run_icmodel("theory ethernet --payload '0 B'")
-    assert printed.err.startswith("icmodel: --payload 0 is too small: use frames of at least 1 B")
+    assert printed.err.startswith("icmodel: --payload 0 is too small: give at least 1 B")

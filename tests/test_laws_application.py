@@ -68,6 +68,16 @@ def test_the_slowest_stage_limits(
     assert told.goodput_bps.high >= real_bps * 0.99
 
 
+@pytest.mark.parametrize("end", ["app_send", "app_recv"])
+def test_no_host_is_faster_than_the_application_on_its_core(end: str) -> None:
+    """A frame of 1448 B every millisecond is 11.584 Mb/s, however wide the interval is."""
+    told = MODEL.predict(protocol="tcp", payload_bytes=1448, **{end: "1 ms"})
+    cores = told.scenario.cores or 1
+    assert told.goodput_bps.low < told.goodput_bps.value <= told.goodput_bps.high
+    assert told.goodput_bps.high <= cores * 11.584e6 * (1 + 1e-9)
+    assert told.goodput_bps.high > cores * 11.4e6
+
+
 def test_a_sender_with_more_work_is_limited_by_its_cpu_and_all_of_it_is_busy() -> None:
     told = MODEL.predict(protocol="tcp", payload_bytes=64, app_send="5 us")
     assert told.bottleneck == "cpu"

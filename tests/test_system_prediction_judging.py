@@ -102,6 +102,19 @@ def test_a_bound_judges_hard_limits_of_the_greatest_latency_alone() -> None:
     assert by_bound == {"hard latency_max_s"}
 
 
+@pytest.mark.parametrize("frames", [1, 2, 3])
+def test_a_message_of_two_frames_is_judged_as_a_whole(frames: int) -> None:
+    """The message of a burst arrives with its last frame."""
+    burst = replace(EVEN, producer=Producer("burst", 0.01, 65535.0 * frames))
+    assert burst.frames_a_message == frames
+    found = rooms.predict(PAIR.system([burst], (limit("latency_mean_s", at_most=1.0),)), MODEL)
+    judged = next(one for one in found.judged if one.verdict.requirement.name == "own")
+    stream = found.streams["a"]
+    whole = stream.metrics if frames == 1 else stream.message_times
+    assert judged.verdict.estimate.value == whole["latency_mean_s"].value
+    assert (frames == 1) == (whole["latency_mean_s"] == stream.metrics["latency_mean_s"])
+
+
 @pytest.mark.parametrize("cores", [None, 8])
 def test_a_device_is_judged_by_the_streams_it_receives_or_sends(cores: int | None) -> None:
     chain = Chain((3,), cores=cores)

@@ -257,7 +257,7 @@ def test_impossible_framings(arguments: dict[str, Any], reason: str) -> None:
         (Framing("tcp"), [1448, -3], "payload_bytes -3"),
         (Framing("tcp"), 1448.0, "whole numbers"),
         (Framing("tcp"), True, "whole numbers"),
-        (Framing("tcp"), 2**60, "too large for icmodel: use frames of at most 281474976710656 B"),
+        (Framing("tcp"), 2**60, "too large for icmodel: give at most 281474976710656 B"),
         (Framing("tcp"), 2**70, "whole numbers"),
     ],
 )

@@ -83,11 +83,11 @@ def test_link_rates() -> None:
         (lambda: infiniband.packets(0, Framing()), "at least 1 B"),
         (
             lambda: infiniband.packets(2**31 + 1, Framing()),
-            "one send: use frames of at most 2147483648 B",
+            "one send: give at most 2147483648 B",
         ),
         (
             lambda: infiniband.aligned(4097, Framing(operation="datagram")),
-            "one datagram: use frames of at most 4096 B",
+            "one datagram: give at most 4096 B",
         ),
         (lambda: infiniband.max_goodput_bps(1, Framing(), 0.0), "line_rate_bps 0.0"),
     ],

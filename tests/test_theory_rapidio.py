@@ -80,11 +80,11 @@ def test_a_tsi721_stays_under_the_bound() -> None:
         (lambda: rapidio.link_rate_bps(4, 20e9), "baud 20000000000.0 is unknown"),
         (
             lambda: rapidio.packet_bytes(257, Framing()),
-            "one RapidIO packet: use frames of at most 256 B",
+            "one RapidIO packet: give at most 256 B",
         ),
         (
             lambda: rapidio.packets(4097, Framing("message")),
-            "message: use frames of at most 4096 B",
+            "message: give at most 4096 B",
         ),
         (lambda: rapidio.packets(0, Framing()), "at least 1 B"),
     ],

@@ -334,3 +334,14 @@ def test_a_factor_is_a_number_or_in_percent(text: str, factor: float) -> None:
 def test_a_factor_is_above_0_and_has_no_unit(text: str) -> None:
     with pytest.raises(UnitError, match="not a ratio"):
         units.parse_factor(text)
+
+
+def test_a_single_quantity_is_a_span_of_itself() -> None:
+    assert units.parse_span("s", "20 us") == (2e-05, 2e-05)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(1e8, "100000000 B"), (10**8, "100000000 B"), (0.5, "0.5 B")]
+)
+def test_whole_sizes_are_printed_in_full(size: float, text: str) -> None:
+    assert units.format_bytes(size) == text

@@ -37,8 +37,15 @@ from icmodel.usecase import (
     usecase_schema,
 )
 from icmodel.usecase.document import Medium
-from icmodel.usecase.judging import StreamBounds, estimate_for, no_rate, with_delays
-from icmodel.usecase.result import others_beyond
+from icmodel.usecase.judging import (
+    StreamBounds,
+    at_full_interface,
+    estimate_for,
+    no_rate,
+    of_last_frame,
+    with_delays,
+)
+from icmodel.usecase.result import Answer, others_beyond
 from search import times
 
 # --- a dataset and a use case whose answers are known -------------------------------------------
@@ -1118,3 +1125,32 @@ def test_samples_at_a_rate_above_the_wire_take_the_time_of_the_wire() -> None:
     estimate = next(one for one in finding.findings if one.verdict.requirement.at_most == 2e-3)
     assert estimate.outcome == "not met"
     assert estimate.verdict.estimate.low > 8e-3
+
+
+def test_the_last_frame_of_a_stream_that_may_carry_nothing_has_no_upper_end() -> None:
+    """Three frames of 1000 B: two of them are sent after the first."""
+    first, scenario = Estimate(1e-3, 1e-3, 1e-3, "measured"), Scenario("udp", 1000)
+    last = of_last_frame(first, Estimate(8e6, 4e6, 16e6, "measured"), 3000, scenario)
+    assert last.ends == pytest.approx((3e-3, 2e-3, 5e-3))
+    nothing = of_last_frame(first, Estimate(0.0, 0.0, 0.0, "measured"), 3000, scenario)
+    assert math.isnan(nothing.value)
+    assert (nothing.low, nothing.high) == (1e-3, math.inf)
+
+
+def test_a_full_interface_opens_the_upper_ends_of_known_latencies_alone() -> None:
+    model = Model(load("ethernet-10g-2012"))
+    prediction = model.predict(protocol="tcp", payload="1448 B", requested_goodput="1 Gb/s")
+    known = [
+        name
+        for name, one in prediction.metrics.items()
+        if name.startswith("latency_") and not one.absent
+    ]
+    scenario = prediction.scenario
+    answer = at_full_interface(Answer("s", scenario, scenario, prediction, "", (), ()))
+    assert answer.prediction is not None
+    assert known
+    for name, one in answer.prediction.metrics.items():
+        before = prediction.metrics[name]
+        assert one.absent == before.absent
+        assert math.isinf(one.high) == (name in known)
+        assert name in known or str(one) == str(before)

@@ -1,4 +1,8 @@
-"""Fit one metric: a blend of Gaussian processes over cost models, and of predictors from one curve.
+"""Fit one metric by a weighted blend of two kinds of predictors.
+
+Predictors of the first kind are Gaussian processes around a cost model, such as a time per frame plus
+a time per byte.  Those of the second kind follow a single measured curve: the rows that differ only in
+payload.
 
 A fit works in *log time*.  For a rate, this is the natural logarithm of the time per frame.  For any
 other metric, it is the logarithm of the value (`icmodel.fits.observations.Quantity`).

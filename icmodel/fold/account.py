@@ -109,7 +109,10 @@ class Account:
     remarks: tuple[str, ...] = ()
 
     def count(self, fate: str) -> int:
-        """Number of runs with the given outcome: used, held out, or kept apart."""
+        """Number of runs with the given outcome.
+
+        A run is used for rows of the dataset, held out for validation, or kept apart from both, such as a disturbed run.
+        """
         return sum(item.fate == fate for item in self.fates)
 
     def reasons(self) -> dict[str, int]:

@@ -107,9 +107,9 @@ CpuTime = Callable[[TableQuery, Sequence[str], Load, Flow], Floats]
 def flow(query: TableQuery) -> Flow:
     """Compute the achieved goodput of each stream, and the load at which its latency and CPU time are looked up.
 
-    All senders share the goodput B, interpolated at unlimited load.  If their requests fit within B, the achieved
-    goodput is the smaller of request and B.  Otherwise it is the endpoint's share, max(B − requests of the others, B /
-    endpoints).  The load is the request, or unlimited if the request is not achieved.
+    All senders share the goodput B, interpolated at unlimited load.  A lone sender achieves its request, at most B.
+    Several senders achieve their requests if the sum is below B.  Otherwise each gets the share max(B − sum of the
+    other requests, B / number of senders).  The load is the request, or unlimited if the request is not achieved.
     """
     q = query.q
     # The query looks up the pseudo-code's benchmarked_goodputs at the protocol and number_of_CPUs.

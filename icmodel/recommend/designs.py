@@ -244,18 +244,18 @@ def _count(picks: Sequence[Picks]) -> int:
 
 
 def _within_limit(left: Sequence[Picks], most: int) -> tuple[list[list[Picks]], int | None]:
-    """Pick at most ``most`` designs: those that differ from the file in the fewest ``[[streams]]`` tables.
+    """Pick the designs that differ from the file in the fewest ``[[streams]]`` tables, about ``most`` of them.
 
-    A design has one variant for each table of streams. Designs are added as long as all networks together have at most
-    ``most`` of them: first the file's own variants, then designs with one changed table, then with two, and so on.
-    Designs with one changed table are always picked, even if they are more than ``most``. A file with only one table is
-    an exception: these would be all its designs, so only its own variants are picked.
+    A design has one variant for each table of streams. The first pick is the design of the file itself on each network.
+    Designs with one changed table follow, then those with two, and so on, while all networks together have at most
+    ``most`` designs. Designs with one changed table are picked even beyond ``most``. In a file with a single table
+    these would be all designs: if they exceed ``most``, only the design of the file is picked.
 
     Returns
     -------
     picks : list
-        For each network, the picked sets of designs. A set has the indices of the picked variants for each table; its
-        designs are all combinations.
+        For each network, a list of sets. A set has indices of variants for each table. It stands for every design that
+        takes one of these variants for each table.
     tables : int or None
         Greatest number of changed tables in a picked design; ``None`` if all designs are picked.
     """

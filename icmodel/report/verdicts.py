@@ -115,9 +115,10 @@ def _weakest(candidate: CandidateResult) -> list[Finding]:
 
 
 def weakest_basis_text(candidate: CandidateResult) -> str:
-    """Return the weakest basis among the deciding requirements as text: ``on assumed receiving CPU (R19)``.
+    """Return the weakest evidence on which a candidate's verdict rests, as text: ``on assumed receiving CPU (R19)``.
 
-    R19 is the rule in the dataset's README by which the number was assumed. The text is empty if nothing was predicted.
+    In this example, the dataset's receiving CPU load was not measured but assumed, by rule R19 of the dataset's README.
+    The text is empty if nothing was predicted.
     """
     weak = _weakest(candidate)
     if not weak:

@@ -151,7 +151,7 @@ class _Column(NamedTuple):
         Raises
         ------
         ScenarioError, UnitError
-            If the cell is not a number, or has no unit.
+            If the cell is neither a number nor a text of a number and a unit.
         """
         text = str(cell).strip()
         try:

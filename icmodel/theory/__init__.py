@@ -161,13 +161,11 @@ def payload_array(payload_bytes: ArrayLike, limit: int | None, carrier: str) -> 
             f"{limit or LARGEST_PAYLOAD_BYTES}"
         )
     if payload.min() < 1:
-        raise ScenarioError(
-            f"payload_bytes {payload.min()} is too small: use frames of at least 1 B"
-        )
+        raise ScenarioError(f"payload_bytes {payload.min()} is too small: give at least 1 B")
     most, carrier = (LARGEST_PAYLOAD_BYTES, "icmodel") if limit is None else (limit, carrier)
     if payload.max() > most:
         raise ScenarioError(
-            f"payload_bytes {payload.max()} is too large for {carrier}: use frames of at most {most} B"
+            f"payload_bytes {payload.max()} is too large for {carrier}: give at most {most} B"
         )
     return payload.astype(np.int64, copy=False)
 

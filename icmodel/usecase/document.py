@@ -554,7 +554,7 @@ class UseCase(Document):
             verb = "sends" if sending else "receives"
             raise ValueError(
                 f"the requirement {limit.name!r} is for the stream {name!r} at {device.name}, but {name!r} is not "
-                f"among the streams that {device.name} {verb}: add the stream to {verb}, or remove device from the "
+                f"among the streams that {device.name} {verb}: add the stream to `{verb}`, or remove `device` from the "
                 "requirement"
             )
         return self.connections(name, handled[name])

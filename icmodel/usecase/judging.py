@@ -82,7 +82,7 @@ class Criterion:
     produced_bps : float
         Goodput that the stream produces [b/s]. If the network carries less, the stream's queue grows without limit.
     samples_bytes : float
-        Size of all samples of one connection, which are sent together [B]; 0 for other streams.
+        If a connection sends all its samples of a cycle together: their total size [B]. 0 for other kinds of streams.
     """
 
     case: UseCase
