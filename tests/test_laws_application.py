@@ -71,7 +71,8 @@ def test_the_slowest_stage_limits(
 @pytest.mark.parametrize("end", ["app_send", "app_recv"])
 def test_no_host_is_faster_than_the_application_on_its_core(end: str) -> None:
     """A frame of 1448 B every millisecond is 11.584 Mb/s, however wide the interval is."""
-    told = MODEL.predict(protocol="tcp", payload_bytes=1448, **{end: "1 ms"})
+    asked: dict[str, Any] = {"protocol": "tcp", "payload_bytes": 1448, end: "1 ms"}
+    told = MODEL.predict(**asked)
     cores = told.scenario.cores or 1
     assert told.goodput_bps.low < told.goodput_bps.value <= told.goodput_bps.high
     assert told.goodput_bps.high <= cores * 11.584e6 * (1 + 1e-9)
