@@ -131,6 +131,8 @@ class QuestionTable:
     def used_protocols(self, protocols: tuple[str, ...]) -> tuple[str, ...]:
         """Protocols that occur in the questions, in the order of ``protocols``; if there are no questions, all."""
         codes = self.columns["protocol"].astype(np.int64, copy=False)
+        if len(codes) and (codes == codes[0]).all():  # often, and twice as quick as counting
+            return (protocols[codes[0]],)
         counts = np.bincount(codes, minlength=len(protocols))
         found = zip(protocols, counts.tolist(), strict=True)
         return tuple(name for name, count in found if count) or protocols
