@@ -82,14 +82,17 @@ pub fn short(protocol: Protocol, payload_bytes: u32) -> RunSettings {
 }
 
 /// What must hold of every stream, however busy the machine: all frames are accounted for.
+///
+/// A stalled receiver may stop before the last frames, which then are missing without an overflow.
 pub fn adds_up(record: &Record) {
     let result = &record.result;
     let loss = record.loss.as_ref().unwrap();
     let missing = loss.run_frames_sent - loss.run_frames_received;
-    assert_eq!(
-        missing,
-        loss.socket_overflow.unwrap_or(0),
-        "{:?}",
+    let dropped = loss.socket_overflow.unwrap_or(0);
+    let stalled = record.flags.iter().any(|flag| flag == "stalled");
+    assert!(
+        missing == dropped || (stalled && missing > dropped),
+        "{missing} frames missing, {dropped} dropped: {:?}",
         record.flags
     );
     let (sent, received) = (result.frames_sent.unwrap(), result.frames_received.unwrap());
